@@ -1,0 +1,100 @@
+"""The open document: one frozen graph, its undo stack, and one `changed` signal.
+
+Everything that edits hands in a finished graph; everything that shows listens to `changed`.
+Nobody else holds a graph. Files and dirty marks of the window live in `files` and `app`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from aiflow.graph.model import Graph
+
+UNDO_LIMIT = 500
+
+
+class Document(QObject):
+    """The truth that canvas, inspector and problems panel show.
+
+    Signals:
+        changed(before, after): the graph was replaced; both are `Graph`.
+    """
+
+    changed = Signal(object, object)
+
+    def __init__(self, graph: Graph | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._graph = graph if graph is not None else Graph()
+        self._saved = self._graph
+        self.undo_stack = QUndoStack(self)
+        self.undo_stack.setUndoLimit(UNDO_LIMIT)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is now."""
+        return self._graph
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether the graph differs from what was last loaded or saved."""
+        return self._graph is not self._saved
+
+    def replace(self, after: Graph, label: str, merge: Hashable | None = None) -> None:
+        """Make `after` the graph, as one undo step.
+
+        Args:
+            after: the edited graph; the same object as now means nothing happened.
+            label: what the step did, as in "Undo: Connect router to log".
+            merge: steps in a row with the same key become one step; None never merges.
+        """
+        if after is self._graph:
+            return
+        self.undo_stack.push(_ReplaceGraph(self, self._graph, after, label, merge))
+
+    def load(self, graph: Graph) -> None:
+        """Make `graph` the document, clean and without history."""
+        before = self._graph
+        self.undo_stack.clear()
+        self._graph = self._saved = graph
+        self.changed.emit(before, graph)
+
+    def mark_saved(self) -> None:
+        """Note that the graph as it is now stands in a file."""
+        self._saved = self._graph
+        self.undo_stack.setClean()
+
+    def _show(self, graph: Graph) -> None:
+        before, self._graph = self._graph, graph
+        if before is not graph:
+            self.changed.emit(before, graph)
+
+
+class _ReplaceGraph(QUndoCommand):
+    """The only undo command: a graph before and a graph after, so no inverse can drift."""
+
+    def __init__(
+        self, document: Document, before: Graph, after: Graph, label: str, merge: Hashable | None
+    ) -> None:
+        super().__init__(label)
+        self._document = document
+        self._before = before
+        self._after = after
+        self._merge = merge
+
+    def id(self) -> int:
+        return -1 if self._merge is None else hash(self._merge) & 0x3FFFFFFF
+
+    def mergeWith(self, other: QUndoCommand) -> bool:  # noqa: N802 - Qt's name
+        if not isinstance(other, _ReplaceGraph) or other._merge != self._merge:
+            return False
+        self._after = other._after
+        return True
+
+    def redo(self) -> None:
+        self._document._show(self._after)
+
+    def undo(self) -> None:
+        self._document._show(self._before)

@@ -1,0 +1,205 @@
+"""Every error the runtime raises.
+
+AiFlowError
+├── GraphFileError              a file cannot be read as a graph (not JSON, not a graph, too new)
+├── EditError                   an edit asked for what the graph does not have or already has
+├── CompileError                the graph has diagnostics of severity error
+├── PluginError                 an operator, dialect, resource or loop cannot be loaded
+├── EngineError                 a running session broke down or was misused
+│   ├── OperatorError           an operator raised; keeps the node and the operator's own error
+│   ├── QueueOverflowError      a full queue whose overflow is `error` refused an event
+│   ├── DeadlockError           guardians wait for one another in a ring
+│   ├── StallError              an operator call outlasted a deadline
+│   └── SequenceError           a sequence number came twice or too late
+├── ResourceError               a resource could not start (credential not set, file missing)
+├── TraceError                  a trace file cannot be read
+└── ProviderError               a model endpoint refused, timed out or spoke nonsense
+
+Each class takes values, builds its own sentence (what, where, what to do) and keeps
+the values as attributes. What a person got wrong in a graph is a `Diagnostic`, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class AiFlowError(Exception):
+    """Base of all; catch this to catch ours and nothing else."""
+
+
+class GraphFileError(AiFlowError):
+    """A file cannot be read as a graph.
+
+    Attributes:
+        where: path or name of what was read.
+        reason: what is wrong with it, one clause.
+        hint: what to do about it, one clause; may be empty.
+    """
+
+    def __init__(self, where: str, reason: str, hint: str = "") -> None:
+        super().__init__(f"{where}: {reason}" + (f"; {hint}" if hint else ""))
+        self.where = where
+        self.reason = reason
+        self.hint = hint
+
+
+class EditError(AiFlowError):
+    """An edit cannot be applied to this graph; the graph is unchanged."""
+
+
+class CompileError(AiFlowError):
+    """The graph has diagnostics of severity error.
+
+    Attributes:
+        messages: one sentence per error, in document order.
+    """
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        super().__init__("; ".join(messages))
+        self.messages = tuple(messages)
+
+
+class PluginError(AiFlowError):
+    """An entry point cannot be loaded.
+
+    Attributes:
+        name: the entry point's name.
+        distribution: the package it came from.
+    """
+
+    def __init__(self, name: str, distribution: str, reason: str) -> None:
+        super().__init__(f"{name} of {distribution} cannot be loaded: {reason}")
+        self.name = name
+        self.distribution = distribution
+
+
+class EngineError(AiFlowError):
+    """A running session broke down or was misused."""
+
+
+class OperatorError(EngineError):
+    """An operator raised while it processed an event.
+
+    Attributes:
+        node: the node whose operator raised.
+        conversation: the conversation that ends because of it.
+    """
+
+    def __init__(self, node: str, conversation: str, cause: BaseException) -> None:
+        super().__init__(
+            f"node {node} failed in conversation {conversation}: {type(cause).__name__}: {cause}"
+        )
+        self.node = node
+        self.conversation = conversation
+
+
+class QueueOverflowError(EngineError):
+    """A full queue whose overflow is `error` refused an event.
+
+    Attributes:
+        node: owner of the queue.
+        capacity: events it holds at most.
+    """
+
+    def __init__(self, node: str, capacity: int) -> None:
+        super().__init__(
+            f"the queue of {node} is full ({capacity} events) and its overflow is error;"
+            " raise queue_capacity or choose block"
+        )
+        self.node = node
+        self.capacity = capacity
+
+
+class DeadlockError(EngineError):
+    """Every blocked guardian waits, directly or through others, on a guardian that waits.
+
+    Attributes:
+        nodes: the nodes of the ring, in the order in which each waits for the next.
+    """
+
+    def __init__(self, nodes: Sequence[str], detail: str) -> None:
+        super().__init__(f"deadlock: {' waits for '.join([*nodes, nodes[0]])} ({detail})")
+        self.nodes = tuple(nodes)
+
+
+class StallError(EngineError):
+    """An operator call outlasted a deadline and did not react to cancellation.
+
+    Attributes:
+        node: where the call is still open.
+        waited_s: seconds since the call was asked to end.
+    """
+
+    def __init__(self, node: str, waited_s: float, stack: str = "") -> None:
+        super().__init__(f"node {node} did not end within {waited_s:g} s of being cancelled")
+        self.node = node
+        self.waited_s = waited_s
+        self.stack = stack
+
+
+class SequenceError(EngineError):
+    """A sequence number was used twice or after its turn.
+
+    Attributes:
+        sequence: the number offered.
+        expected: the next number due.
+    """
+
+    def __init__(self, sequence: int, expected: int) -> None:
+        super().__init__(f"sequence {sequence} came twice or too late (next due: {expected})")
+        self.sequence = sequence
+        self.expected = expected
+
+
+class ResourceError(AiFlowError):
+    """A resource could not start or is not what a node asked for.
+
+    Attributes:
+        resource: id of the resource in the graph.
+    """
+
+    def __init__(self, resource: str, reason: str) -> None:
+        super().__init__(f"resource {resource}: {reason}")
+        self.resource = resource
+
+
+class TraceError(AiFlowError):
+    """A trace file cannot be read.
+
+    Attributes:
+        where: path of the file.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.where = where
+
+
+class ProviderError(AiFlowError):
+    """A model endpoint refused, timed out or spoke nonsense.
+
+    Attributes:
+        kind: one of `connect`, `timeout`, `status`, `protocol`, `stream`, `incomplete`.
+        status: HTTP status, None where there was none.
+        code: the provider's own word for the error, None where there was none.
+        retry_after_s: seconds the provider asked to wait, None if it did not.
+        retryable: whether the same request may succeed later.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "stream",
+        status: int | None = None,
+        code: str | None = None,
+        retry_after_s: float | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+        self.code = code
+        self.retry_after_s = retry_after_s
+        self.retryable = retryable

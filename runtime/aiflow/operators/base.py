@@ -1,0 +1,144 @@
+"""What an operator is: params, typed ports, and plain code that handles one payload.
+
+No queue, no task, no retry and no state in here: those are policies, run by the guardian,
+and state is handed in through `Scope`. Who knows which operators exist: `registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from aiflow.operators.scope import Scope
+from aiflow.policies import Policy, SideEffects, State
+from aiflow.types import PortType
+
+
+class Params(BaseModel):
+    """Base of an operator's parameters; each field has a description, a unit or bounds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class NoParams(Params):
+    """Parameters of an operator that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A named, typed way in or out.
+
+    Attributes:
+        is_optional: an input that may stay unconnected without a diagnostic.
+    """
+
+    name: str
+    type: PortType
+    help: str = ""
+    is_optional: bool = False
+
+
+class Emit(NamedTuple):
+    """An output for a port by name; a bare payload goes to the first output.
+
+    Attributes:
+        created_at: for sources: when the payload arrived, on the session's clock;
+            None means now.
+    """
+
+    port: str
+    payload: object
+    created_at: float | None = None
+
+
+P = TypeVar("P", bound=Params)
+
+
+class Operator(Generic[P]):
+    """A reusable description of what a node does.
+
+    `process` is a plain function and returns an output (a payload or `Emit`), None for
+    nothing, a list (declare `max_outputs`), or is a generator: each further output is
+    then asked for only when the last has left. It may be a coroutine function or an
+    async generator function where it must wait. One instance serves all conversations
+    and workers, so it keeps nothing but its params.
+
+    Attributes:
+        name: id in files, `[a-z][a-z0-9-]*`.
+        title: what the palette shows. `category`: its heading there, one of
+            `sources text tools retrieval flow sinks`. `summary`: one sentence.
+        Params: the model of its parameters.
+        inputs: in-ports; none makes it a source. `outputs`: out-ports; none makes it a sink.
+        requires: name of a needed resource -> its kind, such as {"provider": "provider"}.
+        state: the loosest state-safety mode that is still right for it.
+        side_effects: the weakest promise that is true.
+        is_blocking: `process` blocks its thread and runs in an executor.
+        max_outputs: most outputs of one list, 1 or more.
+        is_deterministic: same inputs and seed, same outputs, also on the virtual clock.
+        runs_on_virtual_clock: False where it needs a socket, a device or a child process.
+        default_policy: given policy members of a node when it is added; plain JSON values.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str] = ""
+    category: ClassVar[str] = "text"
+    summary: ClassVar[str] = ""
+    Params: ClassVar[type[Params]] = NoParams
+    inputs: ClassVar[tuple[Port, ...]] = ()
+    outputs: ClassVar[tuple[Port, ...]] = ()
+    requires: ClassVar[Mapping[str, str]] = {}
+    state: ClassVar[State] = State.STATELESS
+    side_effects: ClassVar[SideEffects] = SideEffects.NONE
+    is_blocking: ClassVar[bool] = False
+    max_outputs: ClassVar[int] = 1
+    runs_on_virtual_clock: ClassVar[bool] = True
+    default_policy: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, params: P) -> None:
+        self.params = params
+
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
+        """Handle one payload; see the class for what may be returned."""
+        raise NotImplementedError(f"{type(self).__name__} has no process()")
+
+    def finish(self, scope: Scope) -> Any:  # noqa: ANN401, ARG002
+        """Return what was kept back, at the end of a turn and before END passes on."""
+        return None
+
+    def new_state(self) -> Any:  # noqa: ANN401
+        """Return the state that a conversation's turn starts with; None for no state."""
+        return None
+
+    def kept_events(self) -> int:
+        """Return how many events one conversation may keep in the state, for the bound."""
+        return 0
+
+    def service_time_s(self) -> float | None:
+        """Return the time per event that the params declare, None where they say nothing."""
+        return None
+
+    def check(self, policy: Policy) -> Iterator[str]:  # noqa: ARG002
+        """Yield a sentence for each pair of params and policy that cannot work together."""
+        return iter(())
+
+
+class Source(Operator[P]):
+    """An operator without inputs: it opens conversations and streams into them."""
+
+    category: ClassVar[str] = "sources"
+
+    def conversations(self) -> int:
+        """Return how many conversations one run opens here, 1 or more."""
+        return 1
+
+    def stream(self, scope: Scope) -> Iterator[Any] | AsyncIterator[Any]:
+        """Yield the payloads (or `Emit`s) of one conversation's turn.
+
+        The next is asked for only when the last has left, so a source that reads a socket
+        stops reading when the graph is full. An iterator never waits for time; an async
+        iterator may (`scope.sleep_until`). Closed (`close`/`aclose`) on cancel.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no stream()")

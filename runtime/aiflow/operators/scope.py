@@ -1,0 +1,111 @@
+"""What an operator is handed beside the payload.
+
+The guardian owns a scope and sets its fields before each call; an operator reads them
+during the call and keeps no reference to the scope.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aiflow.clock import Clock
+
+
+class Scope:
+    """Where a call stands: conversation, state, resources, clock.
+
+    Attributes:
+        node: id of the node. `conversation`, `turn`: whose event it is.
+        port: name of the in-port the payload came in by; "" in a source and in `finish`.
+        sequence: the event's sequence; in `finish` the last one seen.
+        attempt: number of this try, from 1.
+        created_at: when the event's first ancestor arrived, seconds on the session's clock.
+        state: the state of this conversation's turn (or key); assign to change it.
+        resources: name from `requires` -> the started resource.
+        clock: the session's clock.
+        random: randomness keyed by (seed, node, conversation, sequence), the same each run.
+        idempotency_key: the same at every attempt of the same effect.
+        input: the text the run was given for this conversation, None where there was none.
+        outputs: names of the out-ports that are connected.
+    """
+
+    __slots__ = (
+        "_emit",
+        "_keep",
+        "_mark",
+        "_show",
+        "attempt",
+        "clock",
+        "conversation",
+        "created_at",
+        "idempotency_key",
+        "input",
+        "node",
+        "outputs",
+        "port",
+        "random",
+        "resources",
+        "sequence",
+        "state",
+        "turn",
+    )
+
+    def __init__(
+        self,
+        node: str,
+        clock: Clock,
+        resources: Mapping[str, Any] | None = None,
+        outputs: frozenset[str] = frozenset(),
+    ) -> None:
+        self.node = node
+        self.clock = clock
+        self.resources: Mapping[str, Any] = resources or {}
+        self.outputs = outputs
+        self.conversation = ""
+        self.turn = 0
+        self.port = ""
+        self.sequence = 0
+        self.attempt = 1
+        self.created_at = 0.0
+        self.state: Any = None
+        self.random = random.Random(0)  # noqa: S311 - simulation, not secrets
+        self.idempotency_key = ""
+        self.input: str | None = None
+        self._emit: Callable[[object, str | None], None] | None = None
+        self._show: Callable[[str], None] | None = None
+        self._keep: Callable[[int | None], None] | None = None
+        self._mark: Callable[[str, float], None] | None = None
+
+    async def sleep(self, delay_s: float) -> None:
+        """Wait `delay_s` seconds on the session's clock."""
+        await self.clock.sleep(delay_s)
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Wait until `deadline` on the session's clock."""
+        await self.clock.sleep_until(deadline)
+
+    def emit(self, payload: object, port: str | None = None) -> None:
+        """Add an output to those of this call, as if it were in the returned list."""
+        if self._emit is not None:
+            self._emit(payload, port)
+
+    def show(self, text: str) -> None:
+        """Append text to what this node shows a person (terminal, output panel)."""
+        if self._show is not None:
+            self._show(text)
+
+    def keep_from(self, sequence: int | None) -> None:
+        """Say the lowest sequence still kept in the state; None when nothing is kept.
+
+        The node's outputs then promise nothing beyond it, so an operator may emit later
+        for events that have long been settled.
+        """
+        if self._keep is not None:
+            self._keep(sequence)
+
+    def mark(self, what: str, at: float | None = None) -> None:
+        """Note when something happened: `request_sent` or `first_delta` in a model source."""
+        if self._mark is not None:
+            self._mark(what, self.clock.now() if at is None else at)
