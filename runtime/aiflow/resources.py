@@ -1,0 +1,108 @@
+"""Resources: things that nodes are handed, such as a provider, an index or a speech engine.
+
+Here is only what every kind has in common. Which kinds this process knows is the catalog's
+knowledge (`aiflow.resources` entry points); when one starts and stops is the session's.
+Below providers and operators, because both build on it and neither may know the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from aiflow.clock import Clock
+
+
+class ResourceParams(BaseModel):
+    """Base of a resource's parameters; each field has a description, a unit or bounds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class NoResourceParams(ResourceParams):
+    """Parameters of a resource that has none."""
+
+
+class ResourceScope(StrEnum):
+    """Who shares one started resource."""
+
+    RUN = "run"
+    CONVERSATION = "conversation"
+
+
+P = TypeVar("P", bound=ResourceParams)
+
+
+class Resource(Generic[P]):
+    """Something that is made from params, started before a run and stopped after it.
+
+    The compiler makes one, asks its questions and throws it away; the session makes
+    another and starts that. So construction opens nothing and reads no secret.
+
+    Attributes:
+        kind: the word in a graph's `resources` and in an operator's `requires`.
+        title: what the studio shows. `summary`: one sentence.
+        Params: the model of its parameters.
+        scope: who shares one started resource.
+        id: its id in the graph.
+        folders: where relative paths are looked up, first match wins.
+    """
+
+    kind: ClassVar[str]
+    title: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    Params: ClassVar[type[ResourceParams]] = NoResourceParams
+    scope: ClassVar[ResourceScope] = ResourceScope.RUN
+
+    def __init__(self, id: str, params: P, folders: Sequence[Path] = ()) -> None:  # noqa: A002
+        self.id = id
+        self.params = params
+        self.folders = tuple(folders)
+
+    def find(self, path: str) -> Path | None:
+        """Return the existing file that `path` means, None where there is none."""
+        return find_file(path, self.folders)
+
+    def credentials(self) -> tuple[str, ...]:
+        """Return the names of the environment variables that hold its secrets."""
+        return ()
+
+    def check(self) -> Iterator[str]:
+        """Yield one clause per thing that keeps it from starting, such as a missing file.
+
+        No socket is opened for it. Secrets (`credentials`) and the clock (`needs_real_clock`)
+        are asked for apart.
+        """
+        return iter(())
+
+    def needs_real_clock(self) -> str:
+        """Return why it cannot serve a run on the virtual clock, one clause; "" if it can."""
+        return ""
+
+    async def start(self, clock: Clock) -> None:
+        """Open what it needs; called once, before any node runs.
+
+        Raises:
+            ResourceError: it cannot start.
+        """
+
+    async def stop(self) -> None:
+        """Close what it opened; called once, also after a failed start, and never raises."""
+
+
+def find_file(path: str, folders: Sequence[Path]) -> Path | None:
+    """Return the first existing file that `path` means.
+
+    Args:
+        path: absolute, or relative to one of `folders`.
+        folders: tried in order: the graph's own folder, then the shipped graphs.
+    """
+    for folder in folders or (Path(),):
+        candidate = folder / path
+        if candidate.is_file():
+            return candidate
+    return None
