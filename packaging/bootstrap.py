@@ -52,7 +52,7 @@ def use_a_fitting_python() -> None:
 if __name__ == "__main__":
     use_a_fitting_python()
 
-# Shared library that Qt opens -> Debian package that holds it. PySide6's wheel brings Qt, not these.
+# Shared library that Qt opens -> Debian package that holds it. PySide6's wheel has none of these.
 LIBRARIES = {
     "libglib-2.0.so.0": "libglib2.0-0",
     "libEGL.so.1": "libegl1",

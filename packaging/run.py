@@ -1,0 +1,67 @@
+"""Show the slow-speech example running: in the studio, or in the terminal without a display.
+
+`make run` runs this with the interpreter of `.venv`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from aiflow_studio.app import guard
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = Path("graphs", "examples", "slow-speech.aiflow.json")
+
+HOW_TO_GET_THE_WINDOW = """\
+Running it in this terminal instead; Ctrl+C ends it.
+The window needs a desktop, or a virtual one:
+  sudo apt-get install xvfb && xvfb-run -s '-screen 0 1600x1000x24' make run
+A picture of it needs none:
+  QT_QPA_PLATFORM=offscreen {studio} {example} --run --screenshot shot.png --after 6
+"""
+
+
+def copy_of_example() -> Path:
+    """Return a copy that may be changed and saved without touching the checkout."""
+    folder = Path(tempfile.mkdtemp(prefix="aiflow-"))
+    return Path(shutil.copy(ROOT / EXAMPLE, folder))
+
+
+def command(reason: str | None) -> list[str]:
+    """Return what to start, and say why.
+
+    Args:
+        reason: why no window can be opened, None where one can.
+    """
+    # Not resolved: the interpreter of a virtual environment is a link to one elsewhere.
+    programs = Path(sys.executable).parent
+    studio, aiflow = programs / "aiflow-studio", programs / "aiflow"
+    if reason is not None:
+        shown = os.path.relpath(studio)
+        print(reason, HOW_TO_GET_THE_WINDOW.format(studio=shown, example=EXAMPLE), sep="\n")
+        return [str(aiflow), "run", str(ROOT / EXAMPLE)]
+    copy = copy_of_example()
+    print(f"Opening a copy of {EXAMPLE}: {copy}")
+    return [str(studio), str(copy), "--run"]
+
+
+def main() -> int:
+    """Start it, wait for its end, and return its exit code."""
+    line = command(guard.probe_display())
+    sys.stdout.flush()
+    child = subprocess.Popen(line)
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            # The terminal has told the child as well; it drains and leaves with its own code.
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main())
