@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 
 OLDEST_PYTHON = (3, 11)
@@ -28,18 +28,18 @@ PROBE_TIMEOUT_S = 30.0
 _PROBE = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
 
 
-def check_versions(python: Sequence[int], pyside: str) -> str | None:
+def check_versions(python: tuple[int, int], pyside: str) -> str | None:
     """Say what is wrong with this pair of versions.
 
     Args:
-        python: as `sys.version_info`; the first two numbers count.
+        python: major and minor, `sys.version_info[:2]`.
         pyside: version of PySide6-Essentials, empty where it is not installed.
 
     Returns:
         One sentence with what to do, or None where the studio may start.
     """
     have = f"{python[0]}.{python[1]}"
-    if not OLDEST_PYTHON <= tuple(python[:2]) <= NEWEST_PYTHON:
+    if not OLDEST_PYTHON <= python <= NEWEST_PYTHON:
         return (
             f"AiFlow Studio needs Python 3.11, 3.12 or 3.13, and this is {have};"
             " make the environment anew with one of them."
@@ -54,7 +54,7 @@ def check_versions(python: Sequence[int], pyside: str) -> str | None:
             f"AiFlow Studio needs PySide6 6.8 or newer, and this is {pyside}:"
             " pip install 'PySide6-Essentials>=6.8,<6.12'."
         )
-    if version >= PYSIDE_BAD_ON_311 and tuple(python[:2]) == (3, 11):
+    if version >= PYSIDE_BAD_ON_311 and python == (3, 11):
         return (
             f"PySide6 {pyside} aborts on Python 3.11 after some minutes:"
             " pip install 'PySide6-Essentials>=6.8,<6.12', or use Python 3.12 or 3.13."
