@@ -6,8 +6,9 @@ and state is handed in through `Scope`. Who knows which operators exist: `regist
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -80,6 +81,8 @@ class Operator(Generic[P]):
         is_deterministic: same inputs and seed, same outputs, also on the virtual clock.
         runs_on_virtual_clock: False where it needs a socket, a device or a child process.
         default_policy: given policy members of a node when it is added; plain JSON values.
+        folders: where relative paths in the params are looked up, first match wins: the
+            graph's own folder, then the shipped graphs. Given by the compiler.
     """
 
     name: ClassVar[str]
@@ -97,14 +100,15 @@ class Operator(Generic[P]):
     runs_on_virtual_clock: ClassVar[bool] = True
     default_policy: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self, params: P) -> None:
+    def __init__(self, params: P, folders: Sequence[Path] = ()) -> None:
         self.params = params
+        self.folders = tuple(folders)
 
     def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         """Handle one payload; see the class for what may be returned."""
         raise NotImplementedError(f"{type(self).__name__} has no process()")
 
-    def finish(self, scope: Scope) -> Any:  # noqa: ANN401, ARG002
+    def finish(self, scope: Scope) -> Any:  # noqa: ANN401
         """Return what was kept back, at the end of a turn and before END passes on."""
         return None
 
@@ -120,7 +124,7 @@ class Operator(Generic[P]):
         """Return the time per event that the params declare, None where they say nothing."""
         return None
 
-    def check(self, policy: Policy) -> Iterator[str]:  # noqa: ARG002
+    def check(self, policy: Policy) -> Iterator[str]:
         """Yield a sentence for each pair of params and policy that cannot work together."""
         return iter(())
 

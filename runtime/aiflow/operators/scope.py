@@ -70,7 +70,7 @@ class Scope:
         self.attempt = 1
         self.created_at = 0.0
         self.state: Any = None
-        self.random = random.Random(0)  # noqa: S311 - simulation, not secrets
+        self.random = random.Random(0)
         self.idempotency_key = ""
         self.input: str | None = None
         self._emit: Callable[[object, str | None], None] | None = None
@@ -92,7 +92,11 @@ class Scope:
             self._emit(payload, port)
 
     def show(self, text: str) -> None:
-        """Append text to what this node shows a person (terminal, output panel)."""
+        """Append text to what this node shows a person (terminal, output panel).
+
+        As on a terminal: a newline ends a line, and text without one is continued by what
+        the same node shows next for the same conversation.
+        """
         if self._show is not None:
             self._show(text)
 

@@ -1,0 +1,100 @@
+"""`aggregate`: a turn's whole text as one message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pydantic import Field
+
+from aiflow.events import Chunk, Message, Token
+from aiflow.operators.base import Operator, Params, Port
+from aiflow.operators.scope import Scope
+from aiflow.policies import State
+from aiflow.types import MESSAGE, TEXT
+
+
+@dataclass(slots=True)
+class Collected:
+    """The text of a turn so far.
+
+    Attributes:
+        length: characters of all texts.
+        first: sequence of the event that brought the first text; None without texts.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    length: int = 0
+    first: int | None = None
+
+    def add(self, text: str, sequence: int) -> None:
+        """Put a text behind the others."""
+        if self.first is None:
+            self.first = sequence
+        self.texts.append(text)
+        self.length += len(text)
+
+    def take(self) -> Message:
+        """Return all texts as one message and keep none."""
+        message = Message("".join(self.texts))
+        self.texts.clear()
+        self.length = 0
+        self.first = None
+        return message
+
+
+class AggregateParams(Params):
+    """Parameters of `aggregate`."""
+
+    max_characters: int = Field(
+        1_000_000,
+        ge=1,
+        le=1_000_000_000,
+        title="Longest message",
+        description="A text that grows beyond this leaves as a message, and a new one begins.",
+        json_schema_extra={"x-unit": "characters"},
+    )
+
+
+class Aggregate(Operator[AggregateParams]):
+    """Collect a turn's text and pass it on as one message at its end.
+
+    The reader waits for the last token: it is what streaming is there to avoid, and the
+    baseline to hold streaming against. It keeps text, not events; `max_characters` bounds it.
+
+    Emits when: its input ends; one message a turn, none where no text came. A text longer
+        than `max_characters` leaves in several messages.
+    Backpressures when: downstream does, as a message leaves; else it takes all that comes.
+    Completes when: its input has ended and the message has left.
+    Fails when: never.
+    """
+
+    name = "aggregate"
+    title = "Aggregate"
+    category = "text"
+    summary = "Joins a turn's text into one message at its end."
+    inputs = (Port("in", TEXT, "tokens, chunks or messages"),)
+    outputs = (Port("out", MESSAGE, "the whole text"),)
+    Params: ClassVar = AggregateParams
+    state = State.SERIALIZED
+    default_policy: ClassVar = {"state": "serialized"}
+
+    def new_state(self) -> Collected:
+        """Return no text."""
+        return Collected()
+
+    def process(self, payload: Token | Chunk | Message, scope: Scope) -> Message | None:
+        """Keep the text; return what was kept where the two together are too long."""
+        kept: Collected = scope.state
+        message = None
+        if kept.texts and kept.length + len(payload.text) > self.params.max_characters:
+            message = kept.take()
+        kept.add(payload.text, scope.sequence)
+        scope.keep_from(kept.first)
+        return message
+
+    def finish(self, scope: Scope) -> Message | None:
+        """Return the whole text, None where none came."""
+        kept: Collected = scope.state
+        scope.keep_from(None)
+        return kept.take() if kept.length else None

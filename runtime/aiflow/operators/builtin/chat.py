@@ -1,0 +1,85 @@
+"""`chat`: ask a model and stream its answer into the graph."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from aiflow.operators.base import Params, Port, Source
+from aiflow.types import CONTROL, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT
+
+
+class ChatParams(Params):
+    """Parameters of `chat`."""
+
+    prompt: str = Field(
+        "Why does a slow consumer need a bounded queue? Explain it to a class.",
+        title="Prompt",
+        description="What the model is asked; the text given to a run takes its place.",
+        json_schema_extra={"x-multiline": True},
+    )
+    model: str = Field(
+        "default",
+        min_length=1,
+        title="Model",
+        description="The model's name at the provider; a trace answers to any name.",
+    )
+    system: str = Field(
+        "",
+        title="System prompt",
+        description="Instructions that stand before the prompt; empty sends none.",
+        json_schema_extra={"x-multiline": True},
+    )
+    temperature: float | None = Field(
+        None,
+        ge=0,
+        le=2,
+        title="Temperature",
+        description="How freely the model chooses words; empty leaves it to the provider.",
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        title="Longest answer",
+        description="Where the provider cuts the answer; empty leaves it to the provider.",
+        json_schema_extra={"x-unit": "tokens"},
+    )
+    conversations: int = Field(
+        1,
+        ge=1,
+        le=100_000,
+        title="Conversations",
+        description="How many conversations one run opens; each asks once.",
+        json_schema_extra={"x-unit": "conversations"},
+    )
+
+
+class Chat(Source[ChatParams]):
+    """Ask a model and stream what it answers, as fast as the graph takes it.
+
+    Emits when: the provider's stream brings a token, a piece of a tool call, a document,
+        a safety label or a control message; each leaves by the port of its kind.
+    Backpressures when: downstream does; it then stops reading its connection.
+    Completes when: the provider's stream has ended.
+    Fails when: the provider cannot be reached, refuses, times out or ends too early.
+    """
+
+    name = "chat"
+    title = "Chat model"
+    category = "sources"
+    summary = "Asks a model and streams its answer."
+    Params: ClassVar = ChatParams
+    outputs = (
+        Port("out", TOKEN, "the text, with its channel: reasoning, answer or refusal"),
+        Port("tools", TOOL_FRAGMENT, "pieces of tool calls as they come"),
+        Port("retrieval", RETRIEVAL, "documents and citations the provider sends along"),
+        Port("safety", SAFETY, "findings of the provider's content filter"),
+        Port("control", CONTROL, "start, usage and finish of the stream"),
+    )
+    requires: ClassVar = {"provider": "provider"}
+
+    def conversations(self) -> int:
+        """Return the number the params ask for."""
+        return self.params.conversations

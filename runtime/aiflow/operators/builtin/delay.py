@@ -1,0 +1,61 @@
+"""`delay`: hold each event for a while; the slow consumer of the classroom."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from aiflow.operators.base import Operator, Params, Port
+from aiflow.operators.scope import Scope
+from aiflow.types import ANY
+
+
+class DelayParams(Params):
+    """Parameters of `delay`."""
+
+    seconds: float = Field(
+        0.1,
+        ge=0,
+        le=3600,
+        title="Delay",
+        description="How long one event is held, on average.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    jitter: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        title="Jitter",
+        description="Share of the delay that is left to chance: 0 is even, 1 is anything"
+        " from none to twice the delay.",
+    )
+
+
+class Delay(Operator[DelayParams]):
+    """Hold each event for a while, then pass it on unchanged.
+
+    Emits when: an event's delay is over; exactly one each. With more workers than one
+        and no reorder buffer, in the order in which delays end.
+    Backpressures when: downstream does, or all its workers are waiting.
+    Completes when: its input has ended and the last delay is over.
+    Fails when: never.
+    """
+
+    name = "delay"
+    title = "Delay"
+    category = "text"
+    summary = "Holds each event for a while: a slow consumer."
+    inputs = (Port("in", ANY, "anything"),)
+    outputs = (Port("out", ANY, "the same"),)
+    Params: ClassVar = DelayParams
+
+    def service_time_s(self) -> float:
+        """Return the mean delay."""
+        return self.params.seconds
+
+    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+        """Return the payload after its delay."""
+        params = self.params
+        await scope.sleep(params.seconds * (1 + params.jitter * scope.random.uniform(-1, 1)))
+        return payload

@@ -1,0 +1,91 @@
+"""`jsonl`: log each event as one line of JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+from pydantic import Field
+
+from aiflow.operators.base import Operator, Params, Port
+from aiflow.operators.scope import Scope
+from aiflow.policies import Policy, SideEffects, State
+from aiflow.types import ANY
+
+_INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class JsonlParams(Params):
+    """Parameters of `jsonl`."""
+
+    path: str | None = Field(
+        None,
+        min_length=1,
+        title="File",
+        description="File that lines are appended to, relative to the graph's file;"
+        " empty shows the lines instead.",
+        json_schema_extra={"x-path": "save"},
+    )
+
+
+class Jsonl(Operator[JsonlParams]):
+    """Log each event as one line: conversation, turn, sequence, type, payload, created_at.
+
+    A line is written whole and handed to the system before the event counts as processed,
+    so a log that breaks off ends with a whole line.
+
+    Emits when: never; it writes or shows one line for each event.
+    Backpressures when: never by itself; the disk is waited for.
+    Completes when: its input has ended.
+    Fails when: the file cannot be opened or the disk is full.
+    """
+
+    name = "jsonl"
+    title = "JSON lines"
+    category = "sinks"
+    summary = "Logs each event as one line of JSON."
+    inputs = (Port("in", ANY, "anything"),)
+    Params: ClassVar = JsonlParams
+    state = State.SERIALIZED
+    # Appending twice leaves two lines.
+    side_effects = SideEffects.NON_IDEMPOTENT
+    default_policy: ClassVar = {"state": "serialized"}
+
+    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
+        """Write one line."""
+        line = json_line(payload, scope)
+        path = self._path()
+        if path is None:
+            scope.show(line.decode())
+            return
+        # Opened anew for each line: nobody need close it when a turn is cancelled.
+        with path.open("ab", buffering=0) as file:
+            file.write(line)
+
+    def check(self, policy: Policy) -> Iterator[str]:
+        """Name the folder that is not there."""
+        path = self._path()
+        if path is not None and not path.parent.is_dir():
+            yield f"the folder of its file {self.params.path} does not exist"
+
+    def _path(self) -> Path | None:
+        if self.params.path is None:
+            return None
+        return (self.folders[0] if self.folders else Path()) / self.params.path
+
+
+def json_line(payload: object, scope: Scope) -> bytes:
+    """Return one event as a line of JSON, UTF-8, with its newline."""
+    record = {
+        "conversation": scope.conversation,
+        "turn": scope.turn,
+        "sequence": scope.sequence,
+        "type": _INNER_CAPITAL.sub("-", type(payload).__name__).lower(),
+        "payload": payload,
+        "created_at": round(scope.created_at, 6),
+    }
+    # A plug-in's payload that is no plain value is better logged by its repr than lost.
+    return msgspec.json.encode(record, enc_hook=repr) + b"\n"
