@@ -1,0 +1,82 @@
+"""What a chat request is, before any dialect has put it into its own words.
+
+The one shape that operators see. Params of a node and fields of the wire are elsewhere:
+in the operator's file and in `dialects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from aiflow.events import ToolCall
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a conversation.
+
+    Attributes:
+        tool_calls: what the assistant asked for in this message.
+        tool_call_id: which call a message of role `tool` answers; "" elsewhere.
+        name: the tool's name in a message of role `tool`; "" elsewhere.
+    """
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the model may ask for.
+
+    Attributes:
+        parameters: JSON Schema of the arguments' object.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are picked; None leaves a value to the provider.
+
+    Attributes:
+        temperature: 0 to 2; 0 picks the likeliest token.
+        top_p: share of probability that is considered, above 0 and at most 1.
+        max_tokens: longest answer in tokens, 1 or more.
+        stop: texts at which the answer ends.
+        seed: the same seed asks for the same answer.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What a model is asked.
+
+    Attributes:
+        model: the provider's name of the model; "" where the endpoint has only one.
+        system: instructions that stand before all messages; "" for none.
+        extra: further fields of the dialect's own, put into the body as they are.
+    """
+
+    model: str
+    messages: tuple[ChatMessage, ...]
+    system: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    sampling: Sampling = field(default_factory=Sampling)
+    extra: Mapping[str, Any] = field(default_factory=dict)
