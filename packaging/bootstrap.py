@@ -122,8 +122,8 @@ def provide_packages(packages: list[str]) -> None:
         sys.exit("Some system packages are missing. Run this, then make again:\n  " + command)
     say("Installing system packages: " + " ".join(packages))
     quiet = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    run(["apt-get", "update", "-q"], "fetch the list of Debian packages", env=quiet)
-    run(install + ["-q"] + debian_names(packages), "install Debian packages", env=quiet)
+    run(["apt-get", "update", "-qq"], "fetch the list of Debian packages", env=quiet)
+    run(install + ["-qq"] + debian_names(packages), "install Debian packages", env=quiet)
 
 
 def debian_names(packages: list[str]) -> list[str]:

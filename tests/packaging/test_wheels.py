@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,41 +74,96 @@ def test_a_wheel_carries_its_licence(wheels: tuple[Path, Path], number: int) -> 
     assert [name for name in names(wheels[number]) if name.endswith("licenses/LICENSE")]
 
 
-def test_the_installed_runtime_runs_without_qt(wheels: tuple[Path, Path], tmp_path: Path) -> None:
-    """In an environment that has only what the runtime asks for, an example runs.
+@pytest.fixture
+def server(wheels: tuple[Path, Path], tmp_path: Path) -> Installed:
+    """Return an environment with the runtime alone and what it asks for."""
+    return Installed(tmp_path, wheels[:1], "aiflow-runtime")
 
-    The dependencies are not fetched again: the environment sees this one's, but for every
-    distribution that the runtime does not depend on, Qt among them.
-    """
-    python = install(wheels[:1], tmp_path)
+
+def test_the_runtime_alone_has_no_qt_and_finds_its_graphs(server: Installed) -> None:
+    """What is imported lies in the environment, with its graphs, and Qt is not there."""
     code = (
-        "import sys, aiflow, aiflow.graph.shipped as s;"
-        "from pathlib import Path;"
-        "print(Path(aiflow.__file__).parent, s.graphs_dir())"
+        "import importlib.util, aiflow, aiflow.graph.shipped as shipped;"
+        "print(aiflow.__file__, shipped.graphs_dir(), importlib.util.find_spec('PySide6'))"
     )
 
-    said = output([python, "-c", code], tmp_path)
-    package, graphs = map(Path, said.split())
+    package, graphs, qt = server.run("python", "-c", code).split()
 
-    assert package.is_relative_to(tmp_path)
-    assert graphs == package / "_graphs"
-
-
-def install(wheels: tuple[Path, ...], folder: Path) -> str:
-    """Make an environment in `folder`, with only the wheels in it; return its interpreter."""
-    venv.create(folder / "venv", with_pip=True)
-    programs = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
-    python = str(programs / "python")
-    options = ["--quiet", "--disable-pip-version-check", "--no-deps"]
-    output([python, "-m", "pip", "install", *options, *map(str, wheels)], folder)
-    return python
+    assert Path(package).is_relative_to(server.folder)
+    assert Path(graphs) == Path(package).parent / "_graphs"
+    assert qt == "None"
 
 
-def output(command: list[str], folder: Path) -> str:
-    """Run a command outside the checkout, with nothing of ours in its environment."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    child = subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, check=False
+def test_the_runtime_alone_runs_an_example(server: Installed) -> None:
+    """The shipped example runs to its end on the virtual clock, by the program's name."""
+    example = server.site / "aiflow" / "_graphs" / "examples" / "slow-speech.aiflow.json"
+
+    result = json.loads(server.run("aiflow", "run", str(example), "--clock", "virtual", "--json"))
+
+    assert result["status"] == "completed"
+    assert result["nodes"]["speech"]["max_queue"] == 8
+
+
+def test_the_studio_shows_an_example(wheels: tuple[Path, Path], tmp_path: Path) -> None:
+    """Installed outside the checkout, the studio finds its resources and takes a picture."""
+    desktop = Installed(tmp_path, wheels, "aiflow-studio")
+    example = desktop.site / "aiflow" / "_graphs" / "examples" / "slow-speech.aiflow.json"
+    picture = tmp_path / "shot.png"
+
+    said = desktop.run(
+        "aiflow-studio", str(example), "--run", "--screenshot", str(picture), "--after", "2"
     )
-    assert child.returncode == 0, child.stderr
-    return child.stdout
+
+    assert json.loads(said)["nodes"] == 6
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+class Installed:
+    """An environment outside the checkout with wheels of ours and what they ask for.
+
+    Dependencies are not fetched again but linked from the environment of this test, each one that
+    is asked for and no other, so that a missing line in a pyproject file shows.
+    """
+
+    def __init__(self, folder: Path, wheels: Sequence[Path], distribution: str) -> None:
+        self.folder = folder
+        venv.create(folder / "venv", with_pip=True)
+        self._programs = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
+        code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+        self.site = Path(self.run("python", "-c", code).strip())
+        options = ["--quiet", "--disable-pip-version-check", "--no-deps"]
+        self.run("python", "-m", "pip", "install", *options, *map(str, wheels))
+        for needed in dependencies(distribution) - {"aiflow-runtime", "aiflow-studio"}:
+            self._link(metadata.distribution(needed))
+
+    def run(self, program: str, *arguments: str) -> str:
+        """Run a program of the environment, with nothing of ours in its variables."""
+        environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        command = [str(self._programs / program), *arguments]
+        child = subprocess.run(
+            command, cwd=self.folder, env=environ, capture_output=True, text=True, check=False
+        )
+        assert child.returncode == 0, child.stderr
+        return child.stdout
+
+    def _link(self, distribution: metadata.Distribution) -> None:
+        for top in {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}:
+            target = Path(str(distribution.locate_file(top)))
+            if target.exists() and not (self.site / top).exists():
+                (self.site / top).symlink_to(target)
+
+
+def dependencies(name: str) -> set[str]:
+    """Return what a distribution needs here, and what that needs, by normal name."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        current = canonicalize_name(waiting.pop())
+        if current in found:
+            continue
+        found.add(current)
+        for line in metadata.requires(current) or ():
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name)
+    return found
