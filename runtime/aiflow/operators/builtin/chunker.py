@@ -129,5 +129,5 @@ class Chunker(Operator[ChunkerParams]):
             return True
         if self.params.until == "count":
             return False
-        text = "".join(pending.texts[-2:])  # the closing quote may be a token of its own
+        text = "".join(pending.texts[-4:])  # digit, point and space may come one by one
         return bool(_SENTENCE_END.search(text)) and any(map(str.strip, pending.texts))
