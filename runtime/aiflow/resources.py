@@ -58,7 +58,7 @@ class Resource(Generic[P]):
     Params: ClassVar[type[ResourceParams]] = NoResourceParams
     scope: ClassVar[ResourceScope] = ResourceScope.RUN
 
-    def __init__(self, id: str, params: P, folders: Sequence[Path] = ()) -> None:  # noqa: A002
+    def __init__(self, id: str, params: P, folders: Sequence[Path] = ()) -> None:
         self.id = id
         self.params = params
         self.folders = tuple(folders)

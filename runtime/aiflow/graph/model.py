@@ -2,15 +2,17 @@
 
 Entries are kept as they stand in the file (`params`, `policy` hold only what is given,
 valid or not), so that a graph with mistakes opens, shows them and is saved unchanged.
-Whether they are right is the compiler's question. `edits` is the only writer; nothing
-here or elsewhere changes a mapping in place, so unchanged entries stay the same objects
-and a diff can compare by identity.
+A known field whose value cannot even be held (a `policy` that is a number) is kept under
+its own name in `extra`, beside the fields this version does not know. Whether they are
+right is the compiler's question. `edits` is the only writer; nothing here or elsewhere
+changes a mapping in place, so unchanged entries stay the same objects and a diff can
+compare by identity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Json = Any
@@ -22,20 +24,24 @@ DEFAULT_MAX_CONVERSATIONS = 8
 
 @dataclass(frozen=True, slots=True)
 class PortRef:
-    """A port of a node, written `node.port`."""
+    """A port of a node, written `node.port`.
+
+    Text that is not of that form is kept whole as the node's name with an empty port, so
+    that a broken edge is written again as it was read.
+    """
 
     node: str
     port: str
 
     def __str__(self) -> str:
         """Return `node.port`."""
-        return f"{self.node}.{self.port}"
+        return f"{self.node}.{self.port}" if self.port else self.node
 
     @staticmethod
     def parse(text: str) -> PortRef:
-        """Read `node.port`; text without a dot names a node and an empty port."""
+        """Read `node.port`; text of another form names a node and an empty port."""
         node, _, port = text.partition(".")
-        return PortRef(node, port)
+        return PortRef(node, port) if node and port else PortRef(text, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class Suppression:
 
     code: str
     reason: str = ""
+    extra: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ class Feedback:
     credit: int = 1
     max_returns: int = 1
     hops: int = 1
+    extra: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,8 @@ class Edge:
         fanout: `strict` or `detached`; a detached edge never holds its sender back.
         overflow: what a detached edge does when the queue behind it is full; None means
             `drop_oldest` there, and nothing on a strict edge.
+        number: which of several edges between the same two ports, from 1; a second one is a
+            mistake that a file may hold and the compiler reports.
     """
 
     source: PortRef
@@ -95,11 +105,13 @@ class Edge:
     overflow: str | None = None
     feedback: Feedback | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
+    number: int = 1
 
     @property
     def id(self) -> str:
-        """Return `from>to`, the edge's identity in a graph."""
-        return f"{self.source}>{self.target}"
+        """Return `from>to`, the edge's identity in a graph; a second one has `#2` behind it."""
+        ports = f"{self.source}>{self.target}"
+        return ports if self.number == 1 else f"{ports}#{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +150,24 @@ class Graph:
     frames: tuple[Json, ...] = ()
     groups: tuple[Json, ...] = ()
     extra: Mapping[str, Json] = field(default_factory=dict)
+
+
+def index_edges(edges: Iterable[Edge]) -> dict[str, Edge]:
+    """Return edge id -> edge in the given order, numbering those between the same ports.
+
+    An edge whose number is right already stays the same object.
+    """
+    seen: dict[str, int] = {}
+    indexed: dict[str, Edge] = {}
+    for edge in edges:
+        ports = f"{edge.source}>{edge.target}"
+        numbered = edge
+        while True:
+            number = seen[ports] = seen.get(ports, 0) + 1
+            if numbered.number != number:
+                numbered = replace(edge, number=number)
+            # A port may be called `in#2` in a broken file; no edge may push out another.
+            if numbered.id not in indexed:
+                break
+        indexed[numbered.id] = numbered
+    return indexed
