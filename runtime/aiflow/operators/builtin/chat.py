@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import ClassVar
 
 from pydantic import Field
 
-from aiflow.operators.base import Params, Port, Source
+from aiflow.events import Control, Payload, Retrieval, SafetyLabel, ToolFragment
+from aiflow.operators.base import Emit, Params, Port, Source
+from aiflow.operators.scope import Scope
+from aiflow.providers.chat import ChatProvider
+from aiflow.providers.messages import ChatMessage, ChatRequest, Sampling
 from aiflow.types import CONTROL, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT
 
 
@@ -20,10 +26,10 @@ class ChatParams(Params):
         json_schema_extra={"x-multiline": True},
     )
     model: str = Field(
-        "default",
-        min_length=1,
+        "",
         title="Model",
-        description="The model's name at the provider; a trace answers to any name.",
+        description="The model's name at the provider; empty where there is only one, and"
+        " for a trace.",
     )
     system: str = Field(
         "",
@@ -56,6 +62,14 @@ class ChatParams(Params):
     )
 
 
+_PORTS: dict[type[Payload], str] = {
+    ToolFragment: "tools",
+    Retrieval: "retrieval",
+    SafetyLabel: "safety",
+    Control: "control",
+}
+
+
 class Chat(Source[ChatParams]):
     """Ask a model and stream what it answers, as fast as the graph takes it.
 
@@ -83,3 +97,28 @@ class Chat(Source[ChatParams]):
     def conversations(self) -> int:
         """Return the number the params ask for."""
         return self.params.conversations
+
+    async def stream(self, scope: Scope) -> AsyncIterator[Emit]:
+        """Yield what the provider sends, each with the time at which it arrived."""
+        provider: ChatProvider = scope.resources["provider"]
+        has_begun = has_delta = False
+        # Closed in any case: a cancelled turn must not leave its connection open.
+        async with aclosing(provider.stream_chat(self._request(scope))) as stream:
+            async for payload, at in stream:
+                if not has_begun:
+                    has_begun = True
+                    scope.mark("request_sent", stream.request_sent_at)
+                if not has_delta and not isinstance(payload, Control):
+                    has_delta = True
+                    scope.mark("first_delta", at)
+                yield Emit(_PORTS.get(type(payload), "out"), payload, at)
+
+    def _request(self, scope: Scope) -> ChatRequest:
+        params = self.params
+        prompt = params.prompt if scope.input is None else scope.input
+        return ChatRequest(
+            params.model,
+            (ChatMessage("user", prompt),),
+            params.system,
+            sampling=Sampling(temperature=params.temperature, max_tokens=params.max_tokens),
+        )

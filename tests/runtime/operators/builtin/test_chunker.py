@@ -135,7 +135,7 @@ def test_it_keeps_fewer_events_than_it_declares(tokens: list[Token], most: int) 
         assert kept is None or sequence - kept + 1 <= chunker.kept_events()
 
 
-def _joined(payloads: list[Token] | list[Chunk]) -> list[tuple[str, str]]:
+def _joined(payloads) -> list[tuple[str, str]]:
     """Return neighbouring texts of one channel joined."""
     return [
         (channel, "".join(each.text for each in group))
