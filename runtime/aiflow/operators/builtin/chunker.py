@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -12,7 +11,7 @@ from pydantic import Field
 from aiflow.events import Channel, Chunk, Message, Token
 from aiflow.operators.base import Operator, Params, Port
 from aiflow.operators.scope import Scope
-from aiflow.policies import Policy, State
+from aiflow.policies import State
 from aiflow.types import CHUNK, TEXT
 
 # A point behind a digit or a lone letter is part of a number or an abbreviation more often
@@ -88,6 +87,9 @@ class Chunker(Operator[ChunkerParams]):
     inputs = (Port("in", TEXT, "tokens"),)
     outputs = (Port("out", CHUNK, "pieces to show or speak"),)
     Params: ClassVar = ChunkerParams
+    # A chunk is made of neighbours: two workers would join them in any order.
+    state = State.SERIALIZED
+    default_policy: ClassVar = {"state": "serialized"}
 
     def new_state(self) -> Pending:
         """Return no pending tokens."""
@@ -118,11 +120,6 @@ class Chunker(Operator[ChunkerParams]):
         chunk = pending.take() if pending.texts else None
         scope.keep_from(None)
         return chunk
-
-    def check(self, policy: Policy) -> Iterator[str]:
-        """A chunk is made of neighbours, so two workers must not share one."""
-        if policy.workers > 1 and policy.state is State.STATELESS:
-            yield "a chunker with more than one worker would join tokens in any order"
 
     def _is_complete(self, pending: Pending) -> bool:
         if len(pending.texts) >= self.params.max_tokens:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from aiflow.events import Chunk, Message, Token
 from aiflow.operators.builtin.chunker import Chunker, ChunkerParams
-from aiflow.policies import Policy
 from aiflow.testing.operators import run_operator
 
 
@@ -94,14 +93,6 @@ def test_it_says_from_where_it_keeps_events() -> None:
     run = run_operator(Chunker(ChunkerParams(max_tokens=2)), [Token(" a")] * 5)
 
     assert run.kept == [0, None, 2, None, 4, None]
-
-
-def test_two_workers_must_not_share_a_chunk() -> None:
-    """The pair of stateless and k > 1 is refused with a reason."""
-    chunker = Chunker(ChunkerParams())
-
-    assert list(chunker.check(Policy(workers=2)))
-    assert not list(chunker.check(Policy(workers=1)))
 
 
 TOKEN_LISTS = st.lists(
