@@ -20,9 +20,11 @@ class Document(QObject):
     """The truth that canvas, inspector and problems panel show.
 
     Signals:
+        loading(): another document takes this one's place; `changed` follows.
         changed(before, after): the graph was replaced; both are `Graph`.
     """
 
+    loading = Signal()
     changed = Signal(object, object)
 
     def __init__(self, graph: Graph | None = None, parent: QObject | None = None) -> None:
@@ -57,6 +59,7 @@ class Document(QObject):
     def load(self, graph: Graph) -> None:
         """Make `graph` the document, clean and without history."""
         before = self._graph
+        self.loading.emit()
         self.undo_stack.clear()
         self._graph = self._saved = graph
         self.changed.emit(before, graph)
@@ -91,6 +94,8 @@ class _ReplaceGraph(QUndoCommand):
         if not isinstance(other, _ReplaceGraph) or other._merge != self._merge:
             return False
         self._after = other._after
+        # Typed back to where it began: a step that does nothing is no step.
+        self.setObsolete(self._after is self._before)
         return True
 
     def redo(self) -> None:
