@@ -6,6 +6,7 @@ How a type looks (colour, glyph) belongs to the studio. Payload classes live in 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -63,3 +64,15 @@ BUILTIN: tuple[PortType, ...] = (
     CONTROL,
     ANY,
 )
+
+
+def least_common(types: Iterable[PortType]) -> PortType:
+    """Return the narrowest type that accepts all of these; `any` where nothing narrower does."""
+    given = tuple(dict.fromkeys(types))
+    if len(given) == 1:
+        return given[0]
+    # BUILTIN stands in order of width: what accepts a type never stands before it.
+    for wider in (*given, *BUILTIN):
+        if given and all(wider.accepts(each) for each in given):
+            return wider
+    return ANY

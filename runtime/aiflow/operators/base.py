@@ -34,12 +34,15 @@ class Port:
 
     Attributes:
         is_optional: an input that may stay unconnected without a diagnostic.
+        like: for an output: name of the in-port whose payloads leave here, so that an edge
+            behind it carries the type that came in and not only the declared one; "" for none.
     """
 
     name: str
     type: PortType
     help: str = ""
     is_optional: bool = False
+    like: str = ""
 
 
 class Emit(NamedTuple):

@@ -47,7 +47,7 @@ class Delay(Operator[DelayParams]):
     category = "text"
     summary = "Holds each event for a while: a slow consumer."
     inputs = (Port("in", ANY, "anything"),)
-    outputs = (Port("out", ANY, "the same"),)
+    outputs = (Port("out", ANY, "the same", like="in"),)
     Params: ClassVar = DelayParams
 
     def service_time_s(self) -> float:

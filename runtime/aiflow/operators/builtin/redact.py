@@ -69,7 +69,7 @@ class Redact(Operator[RedactParams]):
     category = "text"
     summary = "Replaces what matches a pattern within one event."
     inputs = (Port("in", TEXT, "tokens, chunks or messages"),)
-    outputs = (Port("out", TEXT, "the same with matches replaced"),)
+    outputs = (Port("out", TEXT, "the same with matches replaced", like="in"),)
     Params: ClassVar = RedactParams
 
     def __init__(self, params: RedactParams, folders: Sequence[Path] = ()) -> None:
