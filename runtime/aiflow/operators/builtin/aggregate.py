@@ -77,7 +77,6 @@ class Aggregate(Operator[AggregateParams]):
     outputs = (Port("out", MESSAGE, "the whole text"),)
     Params: ClassVar = AggregateParams
     state = State.SERIALIZED
-    default_policy: ClassVar = {"state": "serialized"}
 
     def new_state(self) -> Collected:
         """Return no text."""

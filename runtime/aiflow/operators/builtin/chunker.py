@@ -89,7 +89,6 @@ class Chunker(Operator[ChunkerParams]):
     Params: ClassVar = ChunkerParams
     # A chunk is made of neighbours: two workers would join them in any order.
     state = State.SERIALIZED
-    default_policy: ClassVar = {"state": "serialized"}
 
     def new_state(self) -> Pending:
         """Return no pending tokens."""

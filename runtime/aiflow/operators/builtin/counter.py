@@ -26,7 +26,6 @@ class Counter(Operator[NoParams]):
     inputs = (Port("in", ANY, "anything"),)
     Params: ClassVar = NoParams
     state = State.SERIALIZED
-    default_policy: ClassVar = {"state": "serialized"}
 
     def new_state(self) -> dict[str, int]:
         """Return no counts."""

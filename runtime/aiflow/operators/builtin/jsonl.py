@@ -52,7 +52,6 @@ class Jsonl(Operator[JsonlParams]):
     state = State.SERIALIZED
     # Appending twice leaves two lines.
     side_effects = SideEffects.NON_IDEMPOTENT
-    default_policy: ClassVar = {"state": "serialized"}
 
     def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
         """Write one line."""
