@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -50,7 +51,8 @@ class Diagnostic:
     node: str | None = None
     edge: str | None = None
     field: str | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    # Not `field(...)`: that name is the attribute above by now.
+    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     fix: Fix | None = None
 
     def to_dict(self) -> dict[str, Any]:
