@@ -180,14 +180,16 @@ class ProviderError(AiFlowError):
     """A model endpoint refused, timed out or spoke nonsense.
 
     Attributes:
-        kind: one of `connect`, `timeout`, `status`, `protocol`, `stream`, `incomplete`.
+        kind: one of `connection`, `first_byte_timeout`, `idle_timeout`, `status`, `protocol`,
+            `stream` (the provider reported it in the stream).
         status: HTTP status, None where there was none.
         code: the provider's own word for the error, None where there was none.
         retry_after_s: seconds the provider asked to wait, None if it did not.
         retryable: whether the same request may succeed later.
+        detail: the provider's own words, "" where it gave none.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one sentence and what a retry must know
         self,
         message: str,
         *,
@@ -196,8 +198,10 @@ class ProviderError(AiFlowError):
         code: str | None = None,
         retry_after_s: float | None = None,
         retryable: bool = False,
+        detail: str = "",
     ) -> None:
         super().__init__(message)
+        self.detail = detail
         self.kind = kind
         self.status = status
         self.code = code

@@ -44,6 +44,15 @@ class ToolSpec:
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
 
+    def as_function(self) -> dict[str, Any]:
+        """Return the entry of a request's `tools`, in the shape that OpenAI gave it."""
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": dict(self.parameters),
+        }
+        return {"type": "function", "function": function}
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:

@@ -1,0 +1,141 @@
+"""What a provider says when it fails inside a stream, and the error made of it.
+
+After HTTP 200 a failure comes as an event, a field, a line or a bare object, in many shapes.
+A `Failure` is their common reading; it travels as plain values in the `finish` control.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from aiflow.errors import ProviderError
+from aiflow.providers.text import scrub
+
+FailureKind = Literal[
+    "connection", "first_byte_timeout", "idle_timeout", "status", "protocol", "stream"
+]
+
+# Words of in-stream errors after which the same request may well succeed.
+_PASSING_WORDS = (
+    "overload",
+    "rate_limit",
+    "server_error",
+    "internal_error",
+    "network_error",
+    "timeout",
+    "unavailable",
+    "over_capacity",
+    "insufficient_system_resource",
+    "bad_gateway",
+)
+_PASSING_STATUS = frozenset({408, 409, 425, 429})
+_FIRST_SERVER_ERROR = 500
+_FIRST_ERROR = 400
+_LAST_STATUS = 599
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a stream ended without an answer.
+
+    Attributes:
+        message: the provider's own words, or ours where it has none.
+        kind: `stream`: the provider said so; the others name what broke.
+        code: the provider's code as it came: a word, a number or None.
+        type: the provider's class of errors, None where it gives none.
+        status: HTTP status that it stands for, None where none is known.
+    """
+
+    message: str
+    kind: FailureKind = "stream"
+    code: str | int | None = None
+    type: str | None = None
+    status: int | None = None
+    retryable: bool = False
+    retry_after_s: float | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return plain values, for a `Control` and for JSON."""
+        return asdict(self)
+
+    def as_error(self, where: str) -> ProviderError:
+        """Return the error that a node raises.
+
+        Args:
+            where: the provider, as a person knows it.
+        """
+        said = self.kind == "stream"
+        return ProviderError(
+            f"{where} ended the stream with an error: {self.message}" if said else self.message,
+            kind=self.kind,
+            status=self.status,
+            code=None if self.code is None else str(self.code),
+            retry_after_s=self.retry_after_s,
+            retryable=self.retryable,
+            detail=self.message,
+        )
+
+    @classmethod
+    def of_error(cls, error: ProviderError) -> Failure:
+        """Return the reading of an error that the transport raised."""
+        return cls(
+            message=error.detail or str(error),
+            kind=error.kind,  # type: ignore[arg-type]
+            code=error.code,
+            status=error.status,
+            retryable=error.retryable,
+            retry_after_s=error.retry_after_s,
+        )
+
+    @classmethod
+    def of_report(cls, report: object, outer: Mapping[str, Any] | None = None) -> Failure:
+        """Read what a provider sent as an error.
+
+        Args:
+            report: an object, a plain text, or anything else.
+            outer: the frame around it, which may hold the status.
+        """
+        if not isinstance(report, Mapping):
+            text = report if isinstance(report, str) else json.dumps(report)
+            return cls(message=scrub(text), retryable=_passes(text))
+        code = report.get("code")
+        code = code if isinstance(code, str | int) and not isinstance(code, bool) else None
+        word = report.get("type")
+        word = scrub(word) if isinstance(word, str) else None
+        status = _status(report.get("status_code"), report.get("status"), code, outer or {})
+        return cls(
+            message=_message(report),
+            code=scrub(code) if isinstance(code, str) else code,
+            type=word,
+            status=status,
+            retryable=is_passing_status(status) or _passes(word) or _passes(code),
+        )
+
+
+def is_passing_status(status: int | None) -> bool:
+    """Say whether a request that got this HTTP status may succeed when it is sent again."""
+    return status is not None and (status in _PASSING_STATUS or status >= _FIRST_SERVER_ERROR)
+
+
+def _passes(word: object) -> bool:
+    return isinstance(word, str) and any(part in word.lower() for part in _PASSING_WORDS)
+
+
+def _message(report: Mapping[str, Any]) -> str:
+    for key in ("message", "detail", "error", "msg"):
+        value = report.get(key)
+        if isinstance(value, str) and value:
+            return scrub(value)
+    return scrub(json.dumps(report, ensure_ascii=False))
+
+
+def _status(*candidates: object) -> int | None:
+    for candidate in candidates:
+        value = candidate.get("status_code") if isinstance(candidate, Mapping) else candidate
+        text = str(value) if isinstance(value, str | int) else ""
+        if text.isdecimal() and _FIRST_ERROR <= int(text) <= _LAST_STATUS:
+            return int(text)
+    return None
