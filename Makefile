@@ -23,7 +23,7 @@ run: $(READY)  ## Open the slow-speech example in the studio and run it.
 test: $(READY)  ## Run the tests (without those marked slow, soak or live).
 	$(BIN)/pytest -n 2
 
-test-all: $(READY)  ## Run the slow tests too (several minutes).
+test-all: $(READY)  ## Run the slow tests and the soaks too (several minutes).
 	$(BIN)/pytest -n 2 -m "not live"
 
 check: $(READY)  ## Format, lint, types, layers.

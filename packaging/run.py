@@ -50,18 +50,15 @@ def command(reason: str | None) -> list[str]:
     return [str(studio), str(copy), "--run"]
 
 
-def main() -> int:
-    """Start it, wait for its end, and return its exit code."""
+def main() -> None:
+    """Become the program, so that every signal reaches it and its exit code is ours."""
     line = command(guard.probe_display())
     sys.stdout.flush()
-    child = subprocess.Popen(line)
-    while True:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:
-            # The terminal has told the child as well; it drains and leaves with its own code.
-            continue
+    if os.name == "posix":
+        os.execv(line[0], line)
+    # Windows has no exec that a console waits for.
+    sys.exit(subprocess.call(line))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
