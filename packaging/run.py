@@ -20,7 +20,7 @@ EXAMPLE = Path("graphs", "examples", "slow-speech.aiflow.json")
 HOW_TO_GET_THE_WINDOW = """\
 Running it in this terminal instead; Ctrl+C ends it.
 The window needs a desktop, or a virtual one:
-  sudo apt-get install xvfb && xvfb-run -s '-screen 0 1600x1000x24' make run
+  sudo apt-get install xvfb xauth && xvfb-run -s '-screen 0 1600x1000x24' make run
 A picture of it needs none:
   QT_QPA_PLATFORM=offscreen {studio} {example} --run --screenshot shot.png --after 6
 """
