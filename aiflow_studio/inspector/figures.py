@@ -1,0 +1,101 @@
+"""What the inspector says in figures: the policy tuple, the bound, how a node is doing now.
+
+Pure, without Qt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiflow.compiler.plan import NodePlan, Plan
+from aiflow.metrics.snapshot import EdgeStats, LatencyStats, NodeStats
+from aiflow.policies import TUPLE, Policy
+from aiflow_studio.inspector.fields import plain
+
+_MS_PER_S = 1000
+
+
+def tuple_text(given: Mapping[str, Any]) -> str:
+    """Return a node's policy as the paper writes it: `P = (8, 1, 0, serialized, …, –)`."""
+    parts = []
+    for _, key in TUPLE:
+        value = given.get(key, plain(Policy.model_fields[key].default))
+        parts.append(_retry(value) if key == "retry" else str(value).replace("_", " "))
+    return f"P = ({', '.join(parts)})"
+
+
+def node_bound(node: NodePlan, max_conversations: int) -> int | None:
+    """Return how many events a node may hold, its store included; None is unlimited."""
+    kept = max_conversations * node.operator.kept_events()
+    if node.is_source:
+        return max_conversations + kept
+    if node.queue_capacity is None:
+        return None
+    policy = node.policy
+    places = policy.workers * node.operator.max_outputs + policy.reorder_capacity
+    return node.queue_capacity + places + kept
+
+
+def bound_sentence(node: str | None, plan: Plan | None) -> str:
+    """Say what a node and the graph may hold, with the figures in bold (HTML)."""
+    if plan is None:
+        return "The graph has errors; it has no bound before they are mended."
+    whole = f"<b>at most {plan.bound:,}</b>" if plan.bound is not None else "<b>no bound</b>"
+    if node is None or node not in plan.nodes:
+        return f"The graph may hold {whole} events."
+    own = node_bound(plan.nodes[node], plan.max_conversations)
+    if own is None:
+        return f"This node may hold any number of events, the graph {whole}."
+    return f"This node may hold <b>{own:,}</b> {_events(own)}, the graph {whole}."
+
+
+def flight_sentence(in_flight: int, max_in_flight: int) -> str:
+    """Say how much of the bound is used."""
+    return f"{in_flight:,} in flight now, {max_in_flight:,} at most so far"
+
+
+def node_rows(stats: NodeStats) -> tuple[tuple[str, str], ...]:
+    """Return the live figures of a node as (what, figure)."""
+    return (
+        ("wait p50 / p99", latency(stats.wait)),
+        ("service p50 / p99", latency(stats.service)),
+        ("received · processed", f"{stats.received:,} · {stats.processed:,}"),
+        ("dropped · failed", f"{sum(stats.dropped.values()):,} · {stats.failed:,}"),
+    )
+
+
+def edge_rows(stats: EdgeStats) -> tuple[tuple[str, str], ...]:
+    """Return the live figures of an edge as (what, figure)."""
+    return (
+        ("appended · taken", f"{stats.appended:,} · {stats.taken:,}"),
+        ("dropped · purged", f"{stats.dropped:,} · {stats.purged:,}"),
+        ("waiting now", f"{stats.depth:,}{' · full' if stats.is_full else ''}"),
+    )
+
+
+def latency(stats: LatencyStats) -> str:
+    """Return median and 99th percentile, such as `250 / 252 ms`; a dash before the first."""
+    if not stats.count:
+        return "–"
+    if max(stats.p50_ms, stats.p99_ms) < _MS_PER_S:
+        return f"{_figure(stats.p50_ms)} / {_figure(stats.p99_ms)} ms"
+    return f"{duration(stats.p50_ms)} / {duration(stats.p99_ms)}"
+
+
+def duration(ms: float) -> str:
+    """Return a time as a person reads it: `0.3 ms`, `250 ms`, `1.98 s`."""
+    return f"{_figure(ms)} ms" if ms < _MS_PER_S else f"{ms / _MS_PER_S:.2f} s"
+
+
+def _figure(ms: float) -> str:
+    return f"{ms:.0f}" if ms >= 10 or ms == 0 else f"{ms:.1f}"  # noqa: PLR2004 - two figures
+
+
+def _retry(value: object) -> str:
+    attempts = value.get("attempts", 1) if isinstance(value, Mapping) else value
+    return "–" if attempts == 1 else f"{attempts} tries"
+
+
+def _events(count: int) -> str:
+    return "event" if count == 1 else "events"

@@ -1,0 +1,392 @@
+"""A column of editors made from a model: labels, symbols, units, and what is wrong, in red.
+
+The form never writes: it offers a value to whoever made it (`Offer`) and shows the refusal.
+A red entry stays until it is mended, abandoned with Esc, or its own value changes elsewhere;
+a text that a person is typing is never overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
+
+from aiflow.graph.values import UNSET, merged, same
+from aiflow_studio.inspector.editors import EDITORS, BaseOf, Editor
+from aiflow_studio.inspector.entries import EntryError, expectation, fault_of, read, write
+from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of
+from aiflow_studio.inspector.labels import text_label
+
+#: `offer(name, value, is_trial)` takes a value of a field, UNSET for "as the default", and
+#: returns "" or one sentence that says why not. A trial changes nothing.
+Offer = Callable[[str, Any, bool], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A red entry, kept while another node is shown.
+
+    Attributes:
+        entry: the text as typed.
+        value: what the document held for the field then.
+    """
+
+    entry: str
+    value: Any
+
+
+class Row:
+    """One field of a form: its editor, what the document holds, and what is wrong with it.
+
+    Attributes:
+        value: what the document holds, UNSET where nothing is given.
+        draft: the refused entry, None where the editor shows the document's value.
+        start: `value` when the person came to the field; Esc goes back to it.
+    """
+
+    def __init__(self, spec: FieldSpec, editor: Editor, reason: QLabel) -> None:
+        self.spec = spec
+        self.editor = editor
+        self.value: Any = UNSET
+        self.start: Any = UNSET
+        self.draft: str | None = None
+        self._reason = reason
+
+    @property
+    def is_red(self) -> bool:
+        """Whether a reason stands below the field."""
+        return bool(self._reason.text())
+
+    def show_value(self) -> None:
+        """Show what the document holds."""
+        shown = self.spec.default if self.value is UNSET else self.value
+        self.draft = None
+        self.editor.show_entry(write(self.spec, shown))
+
+    def mark(self, reason: str) -> None:
+        """Show why the entry is wrong; "" shows that it is right."""
+        self._reason.setText(reason)
+        self._reason.setVisible(bool(reason))
+        self.editor.can_be_abandoned = self.draft is not None
+        field = self.editor.input
+        field.setAccessibleDescription(reason or self.spec.help)
+        _set_property(field, "invalid", bool(reason))
+        _set_property(field, "isDefault", self.value is UNSET and self.draft is None)
+
+
+class Form(QWidget):
+    """Editors for the fields of one model.
+
+    Args:
+        model: judges the values. `specs`: the fields to show; all of the model's by default.
+        prefix: object names are `prefix.field`.
+        offer: takes what was entered.
+        base_of: where relative paths start.
+        has_labels: False leaves out labels and units; a field then has the full width.
+
+    Signals:
+        visit_ended(): the person has left a field; what is typed next is another step.
+    """
+
+    visit_ended = Signal()
+
+    def __init__(
+        self,
+        model: type[BaseModel],
+        prefix: str,
+        offer: Offer,
+        specs: tuple[FieldSpec, ...] | None = None,
+        base_of: BaseOf = lambda: None,
+        has_labels: bool = True,
+    ) -> None:
+        super().__init__()
+        self._model = model
+        self._prefix = prefix
+        self._offer_value = offer
+        self._base_of: Callable[[], Path | None] = base_of
+        self._given: Mapping[str, Any] = {}
+        self._rows: dict[str, Row] = {}
+        self._groups: dict[str, GroupRow] = {}
+        self._own: Row | None = None
+        self._has_labels = has_labels
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setColumnStretch(2, 1)
+        for spec in fields_of(model) if specs is None else specs:
+            self._add(spec)
+        self._measure()
+
+    @property
+    def rows(self) -> Mapping[str, Row]:
+        """The fields by name, nested models left out."""
+        return self._rows
+
+    def show_given(self, given: Mapping[str, Any]) -> None:
+        """Show what the document holds now, and keep what a person is at."""
+        self._given = given
+        for name, row in self._rows.items():
+            before, row.value = row.value, given.get(name, UNSET)
+            if row is self._own:
+                continue
+            has_changed = not _equal(before, row.value)
+            is_typing = row.editor.is_touched and row.editor.has_focus()
+            if has_changed or (row.draft is None and not is_typing):
+                row.show_value()
+                row.start = row.value
+            if row.draft is None:
+                row.mark(self._fault_in_document(row))
+        for name, group in self._groups.items():
+            group.show_value(given.get(name, UNSET))
+
+    def drafts(self) -> dict[str, Draft]:
+        """Return the red entries by field; those of nested models as `group.field`."""
+        found = {
+            name: Draft(row.draft, row.value)
+            for name, row in self._rows.items()
+            if row.draft is not None
+        }
+        for name, group in self._groups.items():
+            found |= {f"{name}.{inner}": draft for inner, draft in group.form.drafts().items()}
+        return found
+
+    def restore(self, drafts: Mapping[str, Draft]) -> None:
+        """Put red entries back where the document holds what it held when they were typed."""
+        for name, draft in drafts.items():
+            group, _, inner = name.partition(".")
+            if inner and group in self._groups:
+                self._groups[group].form.restore({inner: draft})
+                self._groups[group].expand(True)
+            elif (row := self._rows.get(name)) is not None and _equal(row.value, draft.value):
+                row.editor.show_entry(draft.entry)
+                self._refuse(row, draft.entry, self._judge(row, draft.entry, is_trial=True)[1])
+
+    def _add(self, spec: FieldSpec) -> None:
+        line = self._grid.rowCount()
+        label = self._add_labels(line, spec)
+        if spec.kind is Kind.GROUP and spec.model is not None:
+            self._add_group(line, spec, label)
+            return
+        editor = EDITORS[spec.kind](spec, self._base_of)
+        editor.setParent(self)
+        _name(editor.input, f"{self._prefix}.{spec.name}", spec)
+        label.setBuddy(editor.input)
+        left = self._place(line, spec, editor)
+        reason = text_label("", "reason", wraps=True, name=f"{self._prefix}.{spec.name}.reason")
+        reason.hide()
+        self._grid.addWidget(reason, line + 2, left, 1, 4 - left)
+        row = self._rows[spec.name] = Row(spec, editor, reason)
+        editor.edited.connect(lambda entry: self._on_edited(row, entry))
+        editor.finished.connect(lambda: self._on_finished(row))
+        editor.abandoned.connect(lambda: self._on_abandoned(row))
+
+    def _add_labels(self, line: int, spec: FieldSpec) -> QLabel:
+        label = text_label(spec.label, "field", wraps=True)
+        label.setToolTip(tooltip_of(spec))
+        label.setVisible(self._has_labels)
+        if not self._has_labels:
+            label.setParent(self)
+        elif spec.symbol:
+            badge = text_label(spec.symbol, "symbol")
+            badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            badge.setToolTip(tooltip_of(spec))
+            self._grid.addWidget(badge, line, 0)
+            self._grid.addWidget(label, line, 1)
+        else:
+            self._grid.addWidget(label, line, 0, 1, 2)
+        return label
+
+    def _place(self, line: int, spec: FieldSpec, editor: Editor) -> int:
+        """Lay out an editor; return the column that its reason starts in."""
+        if editor.is_wide or not self._has_labels:
+            self._grid.addWidget(editor.widget, line + 1, 0, 1, 4)
+            return 0
+        unit = spec.unit if spec.unit.lower() != spec.label.lower() else ""
+        if unit or spec.kind in {Kind.INTEGER, Kind.NUMBER, Kind.CHOICE}:
+            self._grid.addWidget(editor.widget, line, 2)
+            self._grid.addWidget(text_label(unit, "unit"), line, 3)
+        else:
+            self._grid.addWidget(editor.widget, line, 2, 1, 2)
+        return 1
+
+    def _add_group(self, line: int, spec: FieldSpec, label: QLabel) -> None:
+        group = GroupRow(spec, self._prefix, self._offer_group, self._base_of)
+        self._groups[spec.name] = group
+        self._grid.addWidget(group.button, line, 2, 1, 2)
+        self._grid.addWidget(group.form, line + 1, 1, 1, 3)
+        label.setBuddy(group.button)
+        group.form.visit_ended.connect(self.visit_ended)
+
+    def _on_edited(self, row: Row, entry: str) -> None:
+        self._take(row, entry, is_trial=row.spec.is_late)
+
+    def _on_finished(self, row: Row) -> None:
+        if row.spec.is_late and row.draft is None and row.editor.is_touched:
+            self._take(row, row.editor.entry(), is_trial=False)
+        if row.draft is None:
+            row.show_value()
+            row.mark(self._fault_in_document(row))
+        row.start = row.value
+        self.visit_ended.emit()
+
+    def _on_abandoned(self, row: Row) -> None:
+        if not _equal(row.value, row.start):
+            self._own = row
+            self._offer_value(row.spec.name, row.start, False)
+            self._own = None
+        row.show_value()
+        row.mark(self._fault_in_document(row))
+
+    def _take(self, row: Row, entry: str, *, is_trial: bool) -> None:
+        """Offer an entry, and show it red where it is refused."""
+        value, fault = self._judge(row, entry, is_trial=is_trial)
+        if fault:
+            self._refuse(row, entry, fault)
+            return
+        row.draft = None
+        if not is_trial:
+            row.value = value
+        row.mark("")
+        if not is_trial:
+            self._try_red_entries_again(row)
+
+    def _judge(self, row: Row, entry: str, *, is_trial: bool) -> tuple[Any, str]:
+        """Return the value of an entry and why it is refused, "" where it was taken."""
+        spec = row.spec
+        try:
+            value = read(spec, entry)
+        except EntryError as error:
+            return UNSET, str(error)
+        if not spec.is_required and same(value, spec.default):
+            value = UNSET
+        if _equal(value, row.value):
+            return value, self._fault_in_document(row)
+        fault = fault_of(self._model, merged(self._given, {spec.name: value}), spec)
+        if fault:
+            return value, fault
+        self._own = row
+        try:
+            return value, self._offer_value(spec.name, value, is_trial)
+        finally:
+            self._own = None
+
+    def _refuse(self, row: Row, entry: str, fault: str) -> None:
+        row.draft = entry
+        row.mark(fault)
+
+    def _try_red_entries_again(self, changed: Row) -> None:
+        # What was refused because of the other field may be right now.
+        for row in self._rows.values():
+            if row is not changed and row.draft is not None and not row.spec.is_late:
+                _, fault = self._judge(row, row.draft, is_trial=False)
+                row.draft = row.draft if fault else None
+                row.mark(fault)
+
+    def _offer_group(self, group: str, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+        given = self._given.get(group, {})
+        inner = merged(given if isinstance(given, Mapping) else {}, {name: value})
+        spec = self._groups[group].spec
+        fault = fault_of(self._model, merged(self._given, {group: inner or UNSET}), spec)
+        return fault or self._offer_value(group, inner or UNSET, is_trial)
+
+    def _fault_in_document(self, row: Row) -> str:
+        """Say what is wrong with what the document holds, as it came from a file."""
+        if row.value is UNSET and not row.spec.is_required:
+            return ""
+        return fault_of(self._model, self._given, row.spec)
+
+    def _measure(self) -> None:
+        letter = self.fontMetrics().averageCharWidth()
+        self._grid.setHorizontalSpacing(letter)
+        self._grid.setVerticalSpacing(max(4, letter // 2))
+        self._grid.setColumnMinimumWidth(1, 14 * letter)
+        self._grid.setColumnMinimumWidth(3, 7 * letter)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Scale the columns with the text."""
+        super().changeEvent(event)
+        if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
+            self._measure()
+
+
+class GroupRow:
+    """A nested model: a button that says how it stands, and its fields below when opened."""
+
+    def __init__(
+        self,
+        spec: FieldSpec,
+        prefix: str,
+        offer: Callable[[str, str, Any, bool], str],
+        base_of: BaseOf,
+    ) -> None:
+        assert spec.model is not None, "a group has a model"
+        self.spec = spec
+        self.button = QToolButton()
+        self.button.setCheckable(True)
+        self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        _name(self.button, f"{prefix}.{spec.name}", spec)
+        self.form = Form(
+            spec.model,
+            f"{prefix}.{spec.name}",
+            lambda name, value, is_trial: offer(spec.name, name, value, is_trial),
+            base_of=base_of,
+        )
+        self.form.hide()
+        self.button.toggled.connect(self.expand)
+        self.show_value(UNSET)
+
+    def show_value(self, value: Any) -> None:  # noqa: ANN401
+        """Show the nested value; one that is no mapping is shown as having none."""
+        given = value if isinstance(value, Mapping) else {}
+        self.form.show_given(given)
+        parts = [
+            f"{spec.label.lower()} {write(spec, given[spec.name])}"
+            for spec in self.spec.members
+            if spec.name in given
+        ]
+        self._summary = " · ".join(parts) or "none"
+        if value is not UNSET and not isinstance(value, Mapping):
+            self._summary = f"{value!r} is none"
+        self._label()
+
+    def expand(self, is_open: bool) -> None:
+        """Open or close the fields."""
+        self.button.setChecked(is_open)
+        self.form.setVisible(is_open)
+        self._label()
+
+    def _label(self) -> None:
+        arrow = "▾" if self.button.isChecked() else "▸"
+        self.button.setText(f"{self._summary} {arrow}")
+
+
+def tooltip_of(spec: FieldSpec) -> str:
+    """Return what hovering over a field says: help, what it takes, its default."""
+    parts = [spec.help] if spec.help else []
+    if spec.kind in {Kind.INTEGER, Kind.NUMBER}:
+        parts.append(expectation(spec))
+    if not spec.is_required and spec.default is not None and spec.kind is not Kind.GROUP:
+        parts.append(f"Default: {write(spec, spec.default) or 'empty'}.")
+    return "\n".join(parts)
+
+
+def _name(widget: QWidget, name: str, spec: FieldSpec) -> None:
+    widget.setObjectName(name)
+    widget.setAccessibleName(f"{spec.symbol} {spec.label}".strip())
+    widget.setAccessibleDescription(spec.help)
+    widget.setToolTip(tooltip_of(spec))
+
+
+def _set_property(widget: QWidget, name: str, value: bool) -> None:
+    if widget.property(name) is not value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def _equal(one: object, other: object) -> bool:
+    return one is other or (one is not UNSET and other is not UNSET and same(one, other))
