@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.base import Operator, Port, Source
 from aiflow.operators.registry import operator_fault
 from aiflow.policies import Policy
@@ -89,7 +90,8 @@ def _code_faults(operator: type[Operator[Any]]) -> Iterator[str]:
 
 def _with_defaults(operator: type[Operator[Any]]) -> Operator[Any] | None:
     try:
-        return operator(operator.Params())
+        # Relative paths mean the shipped graphs where no graph has a folder of its own.
+        return operator(operator.Params(), [graphs_dir()])
     except ValidationError:
         return None
 

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from typing import ClassVar
 
 from pydantic import Field
 
-from aiflow.operators.base import Params, Port, Source
+from aiflow.errors import AiFlowError, TraceError
+from aiflow.events import Control, Payload, Retrieval, SafetyLabel, ToolFragment
+from aiflow.operators.base import Emit, Params, Port, Source
+from aiflow.operators.scope import Scope
+from aiflow.policies import Policy
+from aiflow.providers.decoder import StreamDecoder
+from aiflow.providers.dialect import find_dialect
+from aiflow.providers.failure import Failure
+from aiflow.providers.profile import DEFAULT_PROFILE
+from aiflow.resources import find_file
+from aiflow.transport.trace import Trace
 from aiflow.types import CONTROL, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT
+
+_PORTS: dict[type[Payload], str] = {
+    ToolFragment: "tools",
+    Retrieval: "retrieval",
+    SafetyLabel: "safety",
+    Control: "control",
+}
 
 
 class ReplayParams(Params):
@@ -64,3 +82,73 @@ class Replay(Source[ReplayParams]):
     def conversations(self) -> int:
         """Return the number the params ask for."""
         return self.params.conversations
+
+    def stream(self, scope: Scope) -> Iterator[Emit] | AsyncIterator[Emit]:
+        """Yield what the trace holds, each with the time at which it is due."""
+        return self._paced(scope) if self.params.speed else self._at_once(scope)
+
+    def check(self, policy: Policy) -> Iterator[str]:
+        """Name the trace that is not there or is none."""
+        try:
+            find_dialect(self._trace().dialect)
+        except AiFlowError as error:
+            yield f"its trace cannot be played: {error}"
+
+    async def _paced(self, scope: Scope) -> AsyncIterator[Emit]:
+        began = scope.clock.now()
+        marks = _Marks(scope, began)
+        for at, payload in self._payloads():
+            due = began + at / self.params.speed
+            await scope.sleep_until(due)
+            yield marks.emit(payload, due)
+
+    def _at_once(self, scope: Scope) -> Iterator[Emit]:
+        marks = _Marks(scope, scope.clock.now())
+        for _, payload in self._payloads():
+            yield marks.emit(payload, scope.clock.now())
+
+    def _payloads(self) -> Iterator[tuple[float, Payload]]:
+        """Yield each payload with the time in the trace at which its bytes arrived.
+
+        Raises:
+            TraceError: the file is torn; what came before it has been yielded.
+            ProviderError: the recorded stream broke; what came before it has been yielded.
+        """
+        trace = self._trace()
+        decoder = StreamDecoder(find_dialect(trace.dialect).reader(DEFAULT_PROFILE))
+        at = 0.0
+        for at, data in trace.pieces():
+            decoder.push(data)
+            while (payload := decoder.pull()) is not None:
+                yield at, payload
+                _raise_failure(payload, self.params.path)
+        for payload in decoder.close(clean=trace.check() == "closed"):
+            yield at, payload
+            _raise_failure(payload, self.params.path)
+
+    def _trace(self) -> Trace:
+        path = find_file(self.params.path, self.folders)
+        if path is None:
+            raise TraceError(self.params.path, "there is no such file; check the path")
+        return Trace.open(path)
+
+
+class _Marks:
+    """Notes when the replay began and when its first delta came."""
+
+    def __init__(self, scope: Scope, began: float) -> None:
+        self._scope = scope
+        self._has_delta = False
+        scope.mark("request_sent", began)
+
+    def emit(self, payload: Payload, at: float) -> Emit:
+        if not self._has_delta and not isinstance(payload, Control):
+            self._has_delta = True
+            self._scope.mark("first_delta", at)
+        return Emit(_PORTS.get(type(payload), "out"), payload, at)
+
+
+def _raise_failure(payload: Payload, where: str) -> None:
+    """End as the recorded stream ended, after its last word has been passed on."""
+    if isinstance(payload, Control) and payload.kind == "finish" and "error" in payload.data:
+        raise Failure(**payload.data["error"]).as_error(where)
