@@ -124,7 +124,7 @@ class _Call:
         if arguments is None:
             return ""
         if not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
+            arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
         text = self._keeper.add(arguments)
         if text:
             self._arguments.append(text)
