@@ -23,7 +23,7 @@ class ChatParams(Params):
         "Why does a slow consumer need a bounded queue? Explain it to a class.",
         title="Prompt",
         description="What the model is asked; the text given to a run takes its place.",
-        json_schema_extra={"x-multiline": True},
+        json_schema_extra={"x-editor": "multiline"},
     )
     model: str = Field(
         "",
@@ -35,7 +35,7 @@ class ChatParams(Params):
         "",
         title="System prompt",
         description="Instructions that stand before the prompt; empty sends none.",
-        json_schema_extra={"x-multiline": True},
+        json_schema_extra={"x-editor": "multiline"},
     )
     temperature: float | None = Field(
         None,

@@ -27,7 +27,7 @@ class JsonlParams(Params):
         title="File",
         description="File that lines are appended to, relative to the graph's file;"
         " empty shows the lines instead.",
-        json_schema_extra={"x-path": "save"},
+        json_schema_extra={"x-editor": "save-path"},
     )
 
 

@@ -36,7 +36,7 @@ class ReplayParams(Params):
         min_length=1,
         title="Trace",
         description="The trace file, relative to the graph's file, else to the shipped graphs.",
-        json_schema_extra={"x-path": "open"},
+        json_schema_extra={"x-editor": "path"},
     )
     speed: float = Field(
         1.0,
