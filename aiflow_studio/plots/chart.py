@@ -1,0 +1,214 @@
+"""`Chart`: one plot with labels that stand at the ends of the lines.
+
+Everything is made once and reused: curves, bounds and labels come from pools, and an update
+only sets data. Cosmetic pens of one pixel without antialiasing, because both cost a multiple.
+What is drawn is decided in `panel`, the numbers are made in `series`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from aiflow_studio.plots.axes import CountAxis, DecadeAxis, SecondsAxis
+from aiflow_studio.plots.series import Line, spread
+from aiflow_studio.ui.look import make_font
+from aiflow_studio.ui.theme import Theme
+
+#: Pixels that curves of the same height stand apart, so that none hides another.
+_APART_PX = 2.0
+_LABEL_PX = 11
+#: Dash patterns in pen widths.
+SOLID: tuple[float, ...] = ()
+DASHED: tuple[float, ...] = (8, 5)
+DOTTED: tuple[float, ...] = (2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line to draw.
+
+    Attributes:
+        label: stands at its end; none where empty.
+        color: `#rrggbb`.
+        dashes: one of `SOLID`, `DASHED`, `DOTTED`.
+    """
+
+    label: str
+    line: Line
+    color: str
+    dashes: tuple[float, ...] = SOLID
+
+
+class Chart(QWidget):
+    """A title, a legend in words, and a plot.
+
+    Args:
+        most: curves that can be shown at once.
+        is_log: the y axis counts powers of ten; else curves of one height are drawn side by side.
+    """
+
+    def __init__(
+        self, title: str, legend: str, theme: Theme, *, most: int, is_log: bool = False
+    ) -> None:
+        super().__init__()
+        self._theme = theme
+        self._scale = 1.0
+        self._is_log = is_log
+        self._title = QLabel(title)
+        self._title.setProperty("role", "heading")
+        self._legend = QLabel(legend)
+        self._legend.setProperty("tone", "muted")
+        self._left = DecadeAxis("left") if is_log else CountAxis("left")
+        self._bottom = SecondsAxis("bottom")
+        self.plot = pg.PlotWidget(
+            background=theme.panel, axisItems={"left": self._left, "bottom": self._bottom}
+        )
+        self._item = self.plot.getPlotItem()
+        self._curves = [pg.PlotCurveItem(skipFiniteCheck=True) for _ in range(most)]
+        self._labels = [pg.TextItem(anchor=(0, 0.5)) for _ in range(most)]
+        self._bounds = [pg.PlotCurveItem(skipFiniteCheck=True) for _ in range(most)]
+        self._bound_labels = [pg.TextItem(anchor=(0, 1)) for _ in range(most)]
+        self._prepare()
+        self._lay_out()
+        self.set_theme(theme)
+
+    def show_curves(
+        self,
+        curves: Sequence[Curve],
+        bounds: Sequence[tuple[float, str]],
+        x_range: tuple[float, float],
+        y_range: tuple[float, float],
+    ) -> None:
+        """Draw these curves and bounds, and nothing else.
+
+        Args:
+            curves: drawn in this order, so that the first is undermost.
+            bounds: height and label of dashed lines across the plot.
+            x_range: seconds of the run at the ends of the time axis.
+            y_range: ends of the y axis, in powers of ten on a log scale.
+        """
+        self._item.setXRange(*x_range, padding=0)
+        self._item.setYRange(*y_range, padding=0)
+        pixel = self._pixel_height(y_range)
+        for at, item in enumerate(self._curves):
+            if at < len(curves) and not curves[at].line.is_empty:
+                self._draw(item, curves[at], 0.0 if self._is_log else at * _APART_PX * pixel)
+            else:
+                item.setVisible(False)
+        self._draw_bounds(bounds, x_range)
+        self._place_labels(curves, x_range, y_range, pixel)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours; curves follow at the next `show_curves`."""
+        self._theme = theme
+        self.plot.setBackground(theme.panel)
+        for axis in (self._left, self._bottom):
+            axis.setPen(QPen(QColor(theme.line)))
+            axis.setTextPen(QPen(QColor(theme.muted)))
+        self._item.showGrid(x=False, y=True, alpha=0.35)
+
+    def set_text_scale(self, scale: float) -> None:
+        """Write larger or smaller, as the window's text is."""
+        self._scale = scale
+        font = make_font(scale, _LABEL_PX)
+        for axis in (self._left, self._bottom):
+            axis.setStyle(tickFont=font)
+        self._left.setWidth(round(46 * scale))
+        self._bottom.setHeight(round(22 * scale))
+        for label in (*self._labels, *self._bound_labels):
+            label.setFont(font)
+
+    def close_plot(self) -> None:
+        """Take the plot down before the application goes: it complains otherwise."""
+        self.plot.close()
+
+    def _prepare(self) -> None:
+        self._item.setMenuEnabled(False)
+        self._item.hideButtons()
+        self._item.setMouseEnabled(x=False, y=False)
+        self._item.getViewBox().disableAutoRange()
+        self._item.setContentsMargins(0, 4, 8, 0)
+        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for item in (*self._bounds, *self._curves, *self._labels, *self._bound_labels):
+            item.setVisible(False)
+            # Labels may stand beyond the last sample, but never widen the axes.
+            self._item.addItem(item, ignoreBounds=True)
+        self.set_text_scale(self._scale)
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 4, 12, 0)
+        head.addWidget(self._title)
+        head.addStretch(1)
+        head.addWidget(self._legend)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(self.plot, 1)
+
+    def _pixel_height(self, y_range: tuple[float, float]) -> float:
+        """Return how much of the y axis one pixel is."""
+        return (y_range[1] - y_range[0]) / max(1.0, float(self._item.getViewBox().height()))
+
+    def _draw(self, item: pg.PlotCurveItem, curve: Curve, lower: float) -> None:
+        heights = np.log10(curve.line.y) if self._is_log else curve.line.y - lower
+        item.setPen(_pen(curve.color, curve.dashes))
+        item.setData(curve.line.x, heights, skipFiniteCheck=True)
+        item.setVisible(True)
+
+    def _draw_bounds(
+        self, bounds: Sequence[tuple[float, str]], x_range: tuple[float, float]
+    ) -> None:
+        for at, (line, label) in enumerate(zip(self._bounds, self._bound_labels, strict=True)):
+            is_shown = at < len(bounds)
+            line.setVisible(is_shown)
+            label.setVisible(is_shown)
+            if is_shown:
+                height, text = bounds[at]
+                line.setPen(_pen(self._theme.error, DASHED))
+                line.setData(np.array(x_range), np.array([height, height]), skipFiniteCheck=True)
+                label.setText(text, color=self._theme.error)
+                label.setPos(x_range[0], height)
+
+    def _place_labels(
+        self,
+        curves: Sequence[Curve],
+        x_range: tuple[float, float],
+        y_range: tuple[float, float],
+        pixel: float,
+    ) -> None:
+        line_px = QFontMetricsF(make_font(self._scale, _LABEL_PX)).height()
+        wanted = [
+            (at, float(np.log10(curve.line.last)) if self._is_log else curve.line.last)
+            for at, curve in enumerate(curves)
+            if curve.label and not curve.line.is_empty
+        ]
+        # The first curve's label is the uppermost of those at one height, as the curve is.
+        nudged = [height - at * _APART_PX * pixel for at, height in wanted]
+        half = line_px / 2 * pixel
+        places = spread(nudged, line_px * pixel, y_range[0] + half, y_range[1] - half)
+        for label in self._labels:
+            label.setVisible(False)
+        gap = 6 * (x_range[1] - x_range[0]) / max(1.0, float(self._item.getViewBox().width()))
+        for (at, _), place in zip(wanted, places, strict=True):
+            curve = curves[at]
+            self._labels[at].setText(curve.label, color=curve.color)
+            self._labels[at].setPos(QPointF(float(curve.line.x[-1]) + gap, place))
+            self._labels[at].setVisible(True)
+
+
+def _pen(color: str, dashes: tuple[float, ...]) -> QPen:
+    pen = QPen(QColor(color))
+    pen.setWidth(1)
+    pen.setCosmetic(True)
+    if dashes:
+        pen.setDashPattern(list(dashes))
+    return pen
