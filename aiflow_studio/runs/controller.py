@@ -1,0 +1,153 @@
+"""`RunController`: starts and ends runs, and pulls a snapshot 15 times a second.
+
+Nothing is pushed by the engine: a timer asks the host and hands what it says to whoever shows
+it. Dialogs and the document stay outside; a run is asked for with a finished `RunRequest`.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from aiflow.errors import AiFlowError
+from aiflow.metrics.snapshot import Phase, Snapshot
+from aiflow_studio.runs.history import History
+from aiflow_studio.runs.host import RunHost, RunRequest
+
+SAMPLE_MS = 66
+#: Phases in which something may still happen.
+ACTIVE: frozenset[Phase] = frozenset({"running", "draining"})
+
+
+class RunController(QObject):
+    """One run at a time, as the window sees it.
+
+    ```mermaid
+    stateDiagram-v2
+        idle --> running: start
+        running --> draining: drain
+        running --> cancelled: stop
+        draining --> completed
+        draining --> cancelled: stop
+        running --> completed
+        running --> failed
+        completed --> running: start
+        failed --> running: start
+        cancelled --> running: start
+    ```
+
+    Signals:
+        started(RunRequest): a run has begun; what was shown of the last one is old.
+        phase_changed(str): the phase is another, see the diagram.
+        sampled(Snapshot): new numbers.
+        shown(list): new `OutputLine`s of sinks, oldest first.
+        refused(str): why a run did not start, one sentence.
+    """
+
+    started = Signal(object)
+    phase_changed = Signal(str)
+    sampled = Signal(object)
+    shown = Signal(object)
+    refused = Signal(str)
+
+    def __init__(self, host: RunHost, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._host = host
+        self._request: RunRequest | None = None
+        self._phase: Phase = "idle"
+        self._snapshot: Snapshot | None = None
+        self._seen = 0
+        self.history = History()
+        self._timer = QTimer(self)
+        self._timer.setInterval(SAMPLE_MS)
+        self._timer.timeout.connect(self.sample)
+
+    @property
+    def phase(self) -> Phase:
+        """How the run stands; `idle` before the first."""
+        return self._phase
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a run is going on."""
+        return self._phase in ACTIVE
+
+    @property
+    def request(self) -> RunRequest | None:
+        """What the run at hand, or the last one, was started with."""
+        return self._request
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The numbers as last seen, also after the end."""
+        return self._snapshot
+
+    def start(self, request: RunRequest) -> bool:
+        """Start a run, unless one is going on; say whether it began."""
+        if self.is_active:
+            return False
+        try:
+            self._host.start(request)
+        except AiFlowError as error:
+            self.refused.emit(str(error))
+            return False
+        self._request = request
+        self._seen = 0
+        self._snapshot = None
+        self.history.clear()
+        self.started.emit(request)
+        self._set_phase("running")
+        self._timer.start()
+        self.sample()
+        return True
+
+    def drain(self) -> None:
+        """Let what is inside come out, then end."""
+        if self.is_active:
+            self._host.drain()
+            self.sample()
+
+    def stop(self) -> None:
+        """Cancel the run."""
+        if self.is_active:
+            self._host.stop()
+            self.sample()
+
+    async def end(self) -> None:
+        """End the run whatever it does; nothing of it is left afterwards."""
+        await self._host.kill()
+        if self.is_active:
+            self.sample()
+        if self.is_active:
+            # Invariant: after `kill` nothing runs, whatever the last numbers said.
+            self._finish("cancelled")
+
+    async def restart(self, request: RunRequest) -> bool:
+        """End what runs and start `request`; say whether it began."""
+        await self.end()
+        return self.start(request)
+
+    def sample(self) -> None:
+        """Pull numbers and text from the host now."""
+        snapshot = self._host.snapshot()
+        if snapshot is None:
+            return
+        self._snapshot = snapshot
+        self.history.add(snapshot)
+        lines = self._host.outputs(self._seen)
+        if lines:
+            self._seen = lines[-1].number
+            self.shown.emit(lines)
+        self.sampled.emit(snapshot)
+        if snapshot.phase in ACTIVE or snapshot.phase == "idle":
+            self._set_phase("running" if snapshot.phase == "idle" else snapshot.phase)
+        else:
+            self._finish(snapshot.phase)
+
+    def _finish(self, phase: Phase) -> None:
+        self._timer.stop()
+        self._set_phase(phase)
+
+    def _set_phase(self, phase: Phase) -> None:
+        if phase != self._phase:
+            self._phase = phase
+            self.phase_changed.emit(phase)

@@ -1,0 +1,117 @@
+"""`EmbeddedHost`: a run on the studio's own event loop.
+
+The first `RunHost`. Whatever it is handed and whatever it answers could cross a process
+border; what lies between, the session and its task, stays in here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aiflow.compiler.compile import compile as compile_graph
+from aiflow.compiler.diagnostics import Severity
+from aiflow.compiler.strategies import apply_strategy
+from aiflow.engine.session import Session
+from aiflow.errors import CompileError, EngineError
+from aiflow.graph import codec
+from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.registry import Catalog
+from aiflow_studio.runs.host import OutputLine, RunRequest
+
+#: Seconds that a run has to end after `stop` before its task is cancelled, and then again.
+PATIENCE_S = 1.5
+
+
+class EmbeddedHost:
+    """Runs one session at a time as a task of the running loop, which this host owns.
+
+    Args:
+        catalog: operators and resources there are.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._session: Session | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._error: str | None = None
+
+    def start(self, request: RunRequest) -> None:
+        """Compile the request's graph and start a session of it.
+
+        Raises:
+            GraphFileError: the text is no graph.
+            CompileError: the graph has errors.
+            EngineError: a run is going on.
+        """
+        if self._is_running():
+            raise EngineError("a run is going on; stop it before another is started")
+        base = Path(request.base) if request.base else None
+        compiled = compile_graph(codec.loads(request.graph, "the graph"), self._catalog, base=base)
+        if compiled.plan is None:
+            errors = [d for d in compiled.diagnostics if d.severity is Severity.ERROR]
+            raise CompileError([f"{d.code}: {d.message}" for d in errors])
+        plan = apply_strategy(compiled.plan, request.strategy)
+        self._error = None
+        self._session = Session(
+            plan,
+            seed=request.seed,
+            inputs=request.inputs,
+            repeats=request.repeats,
+            base=base,
+        )
+        self._task = asyncio.get_running_loop().create_task(self._session.run(), name="run")
+        self._task.add_done_callback(self._ended)
+
+    def drain(self) -> None:
+        """Let what is inside come out, then end."""
+        if self._session is not None and self._is_running():
+            self._session.drain()
+
+    def stop(self) -> None:
+        """Cancel everything now."""
+        if self._session is not None and self._is_running():
+            self._session.stop()
+
+    async def kill(self) -> None:
+        """Stop, and cancel the task of a session that does not end by itself."""
+        task = self._task
+        if task is None or task.done():
+            return
+        self.stop()
+        await asyncio.wait({task}, timeout=PATIENCE_S)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=PATIENCE_S)
+
+    def snapshot(self) -> Snapshot | None:
+        """Return all numbers now, also after the end; None before the first start."""
+        if self._session is None:
+            return None
+        snapshot = self._session.snapshot()
+        if self._error is not None and snapshot.error is None:
+            return replace(snapshot, phase="failed", error=self._error)
+        return snapshot
+
+    def outputs(self, after: int) -> list[OutputLine]:
+        """Return what sinks showed since line `after`, oldest first."""
+        if self._session is None:
+            return []
+        return [
+            OutputLine(line.number, line.node, line.conversation, line.text)
+            for line in self._session.outputs(after)
+        ]
+
+    def tap(self, edge: str, keep: int) -> list[dict[str, Any]]:
+        """Return the last `keep` events of an edge, oldest first."""
+        return [] if self._session is None else list(self._session.tap(edge, keep))
+
+    def _is_running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        """Read the task's error: a session that breaks down must not look alive."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._error = f"the run broke down: {type(error).__name__}: {error}"
