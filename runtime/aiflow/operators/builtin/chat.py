@@ -20,7 +20,7 @@ class ChatParams(Params):
     """Parameters of `chat`."""
 
     prompt: str = Field(
-        "Why does a slow consumer need a bounded queue? Explain it to a class.",
+        "Why should a program ever wait on purpose?",
         title="Prompt",
         description="What the model is asked; the text given to a run takes its place.",
         json_schema_extra={"x-editor": "multiline"},
