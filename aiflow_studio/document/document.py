@@ -6,7 +6,7 @@ Nobody else holds a graph. Files and dirty marks of the window live in `files` a
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
@@ -25,7 +25,7 @@ class Document(QObject):
     """
 
     loading = Signal()
-    changed = Signal(object, object)
+    changed = Signal(Graph, Graph)
 
     def __init__(self, graph: Graph | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class Document(QObject):
         """
         if after is self._graph:
             return
-        self.undo_stack.push(_ReplaceGraph(self, self._graph, after, label, merge))
+        self.undo_stack.push(_ReplaceGraph(self._show, self._graph, after, label, merge))
 
     def load(self, graph: Graph) -> None:
         """Make `graph` the document, clean and without history."""
@@ -79,27 +79,32 @@ class _ReplaceGraph(QUndoCommand):
     """The only undo command: a graph before and a graph after, so no inverse can drift."""
 
     def __init__(
-        self, document: Document, before: Graph, after: Graph, label: str, merge: Hashable | None
+        self,
+        show: Callable[[Graph], None],
+        before: Graph,
+        after: Graph,
+        label: str,
+        merge: Hashable | None,
     ) -> None:
         super().__init__(label)
-        self._document = document
+        self._show = show
         self._before = before
-        self._after = after
-        self._merge = merge
+        self.after = after
+        self.merge = merge
 
     def id(self) -> int:
-        return -1 if self._merge is None else hash(self._merge) & 0x3FFFFFFF
+        return -1 if self.merge is None else hash(self.merge) & 0x3FFFFFFF
 
-    def mergeWith(self, other: QUndoCommand) -> bool:  # noqa: N802 - Qt's name
-        if not isinstance(other, _ReplaceGraph) or other._merge != self._merge:
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, _ReplaceGraph) or other.merge != self.merge:
             return False
-        self._after = other._after
+        self.after = other.after
         # Typed back to where it began: a step that does nothing is no step.
-        self.setObsolete(self._after is self._before)
+        self.setObsolete(self.after is self._before)
         return True
 
     def redo(self) -> None:
-        self._document._show(self._after)
+        self._show(self.after)
 
     def undo(self) -> None:
-        self._document._show(self._before)
+        self._show(self._before)

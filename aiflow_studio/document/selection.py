@@ -12,7 +12,7 @@ class Selection(QObject):
         changed(nodes, edges): the selection is another; two frozensets of ids.
     """
 
-    changed = Signal(object, object)
+    changed = Signal(frozenset, frozenset)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

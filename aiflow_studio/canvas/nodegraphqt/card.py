@@ -1,0 +1,218 @@
+"""One node as a card: NodeGraphQt's node item with our own picture on it.
+
+Live figures stand in plain attributes that `paint` reads; nothing here is sent through
+NodeGraphQt's properties. What is drawn: `card_painter`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from NodeGraphQt import BaseNode
+from NodeGraphQt.constants import Z_VAL_NODE, PortTypeEnum
+from NodeGraphQt.qgraphics.node_abstract import AbstractNodeItem
+from NodeGraphQt.qgraphics.node_base import NodeItem
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPainter, QPainterPath
+from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+
+from aiflow.compiler.diagnostics import Diagnostic, Severity
+from aiflow_studio.canvas.faces import NodeFace, PortFace
+from aiflow_studio.canvas.figures import NodeFigures
+from aiflow_studio.canvas.nodegraphqt.card_painter import (
+    FAR_AWAY,
+    MARGIN,
+    CardLayout,
+    CardPainter,
+    lay_out,
+)
+from aiflow_studio.canvas.nodegraphqt.dot import Dot
+from aiflow_studio.canvas.nodegraphqt.style import Style
+
+
+class Card(NodeItem):
+    """The picture of one node.
+
+    NodeGraphQt's constructor is left out: it loads an icon and makes text, icon and overlay
+    items that this card never shows, and at 1,000 nodes they cost seconds.
+    """
+
+    def __init__(self, name: str = "node", parent: QGraphicsItem | None = None) -> None:
+        self._face: NodeFace | None = None
+        self._layout: CardLayout | None = None
+        self._style: Style | None = None
+        self._figures: NodeFigures | None = None
+        self._drawn: tuple[object, ...] = ()
+        self._findings: tuple[Diagnostic, ...] = ()
+        self._input_items: OrderedDict[Dot, None] = OrderedDict()
+        self._output_items: OrderedDict[Dot, None] = OrderedDict()
+        self._widgets: OrderedDict[str, object] = OrderedDict()
+        AbstractNodeItem.__init__(self, name, parent)
+
+    @property
+    def face(self) -> NodeFace | None:
+        """What it shows at rest."""
+        return self._face
+
+    @property
+    def figures(self) -> NodeFigures | None:
+        """What it shows of a run."""
+        return self._figures
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """What its badge is about."""
+        return self._findings
+
+    @property
+    def body(self) -> QRectF:
+        """The card without shadow and ring, in its own coordinates."""
+        return self._layout.rect if self._layout is not None else QRectF()
+
+    @property
+    def name_rect(self) -> QRectF:
+        """Where the name stands, in its own coordinates."""
+        return self._layout.name_rect if self._layout is not None else QRectF()
+
+    def show_face(self, face: NodeFace, style: Style) -> None:
+        """Measure and draw this node; the ports must be those of the face already."""
+        self.prepareGeometryChange()
+        self._face, self._style = face, style
+        self._layout = layout = lay_out(face, style)
+        self._width, self._height = layout.width, layout.height
+        for dots, faces, x in (
+            (self._input_items, face.inputs, 0.0),
+            (self._output_items, face.outputs, layout.width),
+        ):
+            for index, (dot, port) in enumerate(zip(dots, faces, strict=True)):
+                dot.setPos(x, layout.port_y(index))
+                dot.show_face(port, style)
+        self._restate()
+
+    def show_figures(self, figures: NodeFigures | None) -> None:
+        """Draw the numbers of a run; None is no run. Redraws only what reads differently."""
+        self._figures = figures
+        drawn = figures.as_drawn() if figures is not None else ()
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self.update()
+
+    def show_findings(self, findings: tuple[Diagnostic, ...]) -> None:
+        """Mark the card with what the compiler found about it."""
+        if findings != self._findings:
+            self._findings = findings
+            self._restate()
+
+    def dots(self) -> list[Dot]:
+        """Return its ports, inputs first."""
+        return [*self._input_items, *self._output_items]
+
+    def dot(self, port: str, *, is_input: bool) -> Dot | None:
+        """Return a port by name."""
+        dots = self._input_items if is_input else self._output_items
+        return next((dot for dot in dots if dot.name == port), None)
+
+    def boundingRect(self) -> QRectF:
+        """Return the area that is drawn."""
+        return self.body.adjusted(-MARGIN, -MARGIN, MARGIN, MARGIN)
+
+    def shape(self) -> QPainterPath:
+        """Return the area that can be pressed."""
+        path = QPainterPath()
+        path.addRect(self.body)
+        return path
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        """Draw it."""
+        if self._face is None or self._layout is None or self._style is None:
+            return
+        draw = CardPainter(painter, self._style, self._face, self._layout, self._figures)
+        draw.body(self.isSelected())
+        zoom = option.levelOfDetailFromTransform(painter.worldTransform())
+        if zoom < FAR_AWAY:
+            draw.far(zoom)
+        else:
+            draw.near()
+        if self._findings:
+            errors = [each for each in self._findings if each.severity is Severity.ERROR]
+            draw.badge(len(self._findings), bool(errors))
+
+    # NodeGraphQt's ways into the item, reduced to what the card needs.
+
+    def add_input(self, name: str = "input", *args: object, **kwargs: object) -> Dot:
+        """Make an in-port."""
+        return self._add_dot(name, PortTypeEnum.IN.value, self._input_items)
+
+    def add_output(self, name: str = "output", *args: object, **kwargs: object) -> Dot:
+        """Make an out-port."""
+        return self._add_dot(name, PortTypeEnum.OUT.value, self._output_items)
+
+    def draw_node(self) -> None:
+        """Do nothing; `show_face` measures."""
+
+    def post_init(self, viewer: object = None, pos: object = None) -> None:
+        """Do nothing; the adapter places the card."""
+
+    def from_dict(self, node_dict: dict[str, object]) -> None:
+        """Do nothing; the picture comes from the face, not from NodeGraphQt's model."""
+
+    def itemChange(self, change: QGraphicsItem.GraphicsItemChange, value: object) -> object:
+        """Let Qt know; NodeGraphQt reacts to selection here, we do not."""
+        if change == QGraphicsItem.GraphicsItemChange.ItemSelectedHasChanged:
+            self.setZValue(Z_VAL_NODE + (1 if self.isSelected() else 0))
+        return QGraphicsItem.itemChange(self, change, value)
+
+    @AbstractNodeItem.layout_direction.setter
+    def layout_direction(self, value: int = 0) -> None:
+        """Ignore it; cards read from left to right."""
+
+    @AbstractNodeItem.name.setter
+    def name(self, name: str = "") -> None:
+        """Keep the name; it is drawn from the face."""
+        self._properties["name"] = name
+
+    def _add_dot(self, name: str, port_type: str, dots: OrderedDict[Dot, None]) -> Dot:
+        dot = Dot(self)
+        dot.name = name
+        dot.port_type = port_type
+        dot.multi_connection = True
+        dots[dot] = None
+        return dot
+
+    def _restate(self) -> None:
+        face = self._face
+        if face is None:
+            return
+        lines = [f"<b>{face.id}</b> · {face.title}", face.summary]
+        if face.is_unknown:
+            lines.append("Install the package that brings it, or take the node away.")
+        lines.extend(face.faults)
+        lines.extend(f"<b>{each.code}</b> {each.message}" for each in self._findings)
+        self.setToolTip("<br>".join(line for line in lines if line))
+        self.update()
+
+
+class FlowNode(BaseNode):
+    """NodeGraphQt's object for one node; it holds nothing but ports and our id."""
+
+    __identifier__ = "aiflow"
+    NODE_NAME = "node"
+
+    def __init__(self) -> None:
+        super().__init__(qgraphics_item=Card)
+
+    @classmethod
+    def of(
+        cls, node_id: str, inputs: tuple[PortFace, ...], outputs: tuple[PortFace, ...]
+    ) -> FlowNode:
+        """Return a node with these ports and our id in place of a memory address."""
+        node = cls()
+        node.model.id = node.view.id = node_id
+        node.NODE_NAME = node.model.name = node_id
+        for port in inputs:
+            node.add_input(port.name, multi_input=True)
+        for port in outputs:
+            node.add_output(port.name, multi_output=True)
+        return node

@@ -1,0 +1,124 @@
+"""Pens, fonts and glyph shapes of the canvas, all from the theme; nothing is drawn here."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainterPath, QPolygonF
+
+from aiflow_studio.ui.theme import Theme
+
+NAME_PX = 13
+SMALL_PX = 11
+GRID_STEP = 22
+
+
+class Style:
+    """What all items of one scene draw with.
+
+    Args:
+        theme: the colours.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        self.background = QColor(theme.background)
+        self.card = QColor(theme.raised)
+        self.border = QColor(theme.line).lighter(128)
+        self.line = QColor(theme.line)
+        self.text = QColor(theme.text)
+        self.muted = QColor(theme.muted)
+        self.accent = QColor(theme.accent)
+        self.error = QColor(theme.error)
+        self.warning = QColor(theme.warning)
+        self.grid = QColor(theme.grid)
+        self.empty_cell = QColor(theme.empty_cell)
+        self.panel = QColor(theme.panel)
+        self.is_dark = self.background.lightness() < self.text.lightness()
+        self._types: dict[str, QColor] = {}
+        self._activities: dict[str, QColor] = {}
+
+    def type_color(self, type_name: str) -> QColor:
+        """Return the colour of a port type."""
+        color = self._types.get(type_name)
+        if color is None:
+            color = self._types[type_name] = QColor(self.theme.type_mark(type_name).color)
+        return color
+
+    def activity_color(self, activity: str) -> QColor:
+        """Return the colour of `busy`, `backpressured`, `window_blocked` or `idle`."""
+        color = self._activities.get(activity)
+        if color is None:
+            color = self._activities[activity] = QColor(self.theme.activity(activity))
+        return color
+
+    @cached_property
+    def name_font(self) -> QFont:
+        """The font of names."""
+        return _font(NAME_PX, QFont.Weight.DemiBold)
+
+    @cached_property
+    def small_font(self) -> QFont:
+        """The font of everything else on a card; its figures are all of one width."""
+        return _font(SMALL_PX, QFont.Weight.Normal)
+
+    @cached_property
+    def strong_font(self) -> QFont:
+        """The small font for what should be seen first."""
+        return _font(SMALL_PX, QFont.Weight.DemiBold)
+
+    @cached_property
+    def name_metrics(self) -> QFontMetricsF:
+        """Sizes of `name_font`."""
+        return QFontMetricsF(self.name_font)
+
+    @cached_property
+    def small_metrics(self) -> QFontMetricsF:
+        """Sizes of `small_font`."""
+        return QFontMetricsF(self.small_font)
+
+    @cached_property
+    def strong_metrics(self) -> QFontMetricsF:
+        """Sizes of `strong_font`."""
+        return QFontMetricsF(self.strong_font)
+
+
+def glyph_path(glyph: str, size: float) -> QPainterPath:
+    """Return the outline of a port glyph about the origin.
+
+    Args:
+        glyph: one of `● ■ ▲ ◆ ⬢ ○`; anything else is drawn as a circle.
+        size: width and height of the shape.
+    """
+    half = size / 2
+    path = QPainterPath()
+    if glyph == "■":
+        path.addRect(QRectF(-half * 0.88, -half * 0.88, size * 0.88, size * 0.88))
+    elif points := _POLYGONS.get(glyph):
+        path.addPolygon(QPolygonF([QPointF(x * half, y * half) for x, y in points]))
+        path.closeSubpath()
+    else:
+        path.addEllipse(QPointF(0, 0), half, half)
+    return path
+
+
+def is_hollow(glyph: str) -> bool:
+    """Say whether a glyph is drawn as an outline only."""
+    return glyph == "○"
+
+
+_POLYGONS = {
+    "▲": ((0.0, -1.05), (1.05, 0.85), (-1.05, 0.85)),
+    "◆": ((0.0, -1.2), (1.2, 0.0), (0.0, 1.2), (-1.2, 0.0)),
+    "⬢": ((-0.55, -1.0), (0.55, -1.0), (1.1, 0.0), (0.55, 1.0), (-0.55, 1.0), (-1.1, 0.0)),
+}
+
+
+def _font(pixels: int, weight: QFont.Weight) -> QFont:
+    font = QFont()
+    font.setPixelSize(pixels)
+    font.setWeight(weight)
+    # Figures that change many times a second must not make the text around them dance.
+    font.setFeature(QFont.Tag("tnum"), 1)
+    return font

@@ -1,0 +1,61 @@
+"""Clipboard: nodes and the edges between them, as a graph file in text and under a type of our own.
+
+The text is a whole graph file, so it can be pasted into a mail or an editor and back. What
+comes from a clipboard is foreign: it is read, limited and checked before a document sees it.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QMimeData
+
+from aiflow.errors import GraphFileError
+from aiflow.graph import codec
+from aiflow.graph.model import Graph
+
+#: The version is that of the wrapping; what is inside carries the graph file's own.
+MIME = "application/x-aiflow-graph; version=1"
+MAX_BYTES = 4 * 1024 * 1024
+
+_WHERE = "the clipboard"
+
+
+def to_mime(fragment: Graph) -> QMimeData:
+    """Return a graph as clipboard data, as our own type and as text.
+
+    Raises:
+        GraphFileError: something in it has no form in JSON.
+    """
+    text = codec.dumps(fragment)
+    data = QMimeData()
+    data.setData(MIME, text.encode("utf-8"))
+    data.setText(text)
+    return data
+
+
+def holds_graph(data: QMimeData) -> bool:
+    """Say whether the clipboard may hold a graph, without reading all of it."""
+    return data.hasFormat(MIME) or (data.hasText() and data.text()[:1000].lstrip()[:1] == "{")
+
+
+def from_mime(data: QMimeData) -> Graph:
+    """Return the graph that a clipboard holds.
+
+    Raises:
+        GraphFileError: it holds none, or one that this program must not take apart.
+    """
+    raw = bytes(data.data(MIME).data()) if data.hasFormat(MIME) else data.text().encode("utf-8")
+    if not raw.strip():
+        raise GraphFileError(_WHERE, "there are no nodes on it", "copy some first")
+    if len(raw) > MAX_BYTES:
+        size = f"{len(raw) / 1024 / 1024:.0f} MB"
+        raise GraphFileError(
+            _WHERE, f"it holds {size}, more than a graph may be", "open it as a file"
+        )
+    graph = codec.loads(raw, _WHERE)
+    if codec.is_read_only(graph):
+        raise GraphFileError(
+            _WHERE,
+            "its graph is of a newer version than this program",
+            "paste it in a newer AiFlow",
+        )
+    return graph
