@@ -22,6 +22,17 @@ from aiflow.graph.model import (
 )
 from aiflow.policies import Policy, Retry
 
+#: The known fields of each object in their order; one kept in `extra` goes to its place here.
+GRAPH_FIELDS = (
+    *("format", "version", "name", "description", "max_conversations", "measure"),
+    *("resources", "nodes", "edges", "groups", "layout", "notes", "frames"),
+)
+NODE_FIELDS = ("id", "operator", "params", "policy", "resources", "disabled", "suppress")
+EDGE_FIELDS = ("from", "to", "fanout", "overflow", "feedback")
+RESOURCE_FIELDS = ("id", "kind", "params")
+_POLICY = tuple(Policy.model_fields)
+_RETRY = tuple(Retry.model_fields)
+
 
 def document_of(graph: Graph, *, export: bool = False) -> dict[str, Json]:
     """Return the plain JSON document of a graph.
@@ -47,19 +58,7 @@ def document_of(graph: Graph, *, export: bool = False) -> dict[str, Json]:
         layout = {key: [_tidy(x), _tidy(y)] for key, (x, y) in graph.layout.items()}
         document |= _given(layout=({**layout, **odd_layout}, {}))
         document |= _given(notes=(list(graph.notes), []), frames=(list(graph.frames), []))
-    return _with_extra(document, extra, _GRAPH)
-
-
-#: Key order of each object; a field kept in `extra` goes to its place in here.
-_GRAPH = (
-    *("format", "version", "name", "description", "max_conversations", "measure"),
-    *("resources", "nodes", "edges", "groups", "layout", "notes", "frames"),
-)
-_NODE = ("id", "operator", "params", "policy", "resources", "disabled", "suppress")
-_EDGE = ("from", "to", "fanout", "overflow", "feedback")
-_RESOURCE = ("id", "kind", "params")
-_POLICY = tuple(Policy.model_fields)
-_RETRY = tuple(Retry.model_fields)
+    return _with_extra(document, extra, GRAPH_FIELDS)
 
 
 def _given(**fields: tuple[Any, Any]) -> dict[str, Json]:
@@ -89,7 +88,7 @@ def _node(node: Node) -> dict[str, Json]:
         **_given(resources=(node.resources, {}), disabled=(node.is_disabled, False)),
         **_given(suppress=([_suppression(item) for item in node.suppress], [])),
     }
-    return _with_extra(entry, node.extra, _NODE)
+    return _with_extra(entry, node.extra, NODE_FIELDS)
 
 
 def _policy(policy: Mapping[str, Json]) -> dict[str, Json]:
@@ -110,7 +109,7 @@ def _edge(edge: Edge) -> dict[str, Json]:
         **_given(fanout=(edge.fanout, "strict"), overflow=(edge.overflow, None)),
         **({} if edge.feedback is None else {"feedback": _feedback(edge.feedback)}),
     }
-    return _with_extra(entry, edge.extra, _EDGE)
+    return _with_extra(entry, edge.extra, EDGE_FIELDS)
 
 
 def _feedback(feedback: Feedback) -> dict[str, Json]:
@@ -123,7 +122,7 @@ def _feedback(feedback: Feedback) -> dict[str, Json]:
 
 def _resource(resource: Resource) -> dict[str, Json]:
     entry = {"id": resource.id, "kind": resource.kind, **_given(params=(resource.params, {}))}
-    return _with_extra(entry, resource.extra, _RESOURCE)
+    return _with_extra(entry, resource.extra, RESOURCE_FIELDS)
 
 
 def _tidy(part: float) -> float:

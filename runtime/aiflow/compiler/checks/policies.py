@@ -1,0 +1,265 @@
+"""AF3xx: does each policy fit its operator, its graph, and what this build can honour?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aiflow.compiler.diagnostics import Diagnostic, Fix
+from aiflow.compiler.findings import Check, Finding, fix
+from aiflow.compiler.resolved import DEAD_PORT, Resolved, ResolvedNode
+from aiflow.compiler.values import made
+from aiflow.graph import edits
+from aiflow.graph.values import UNSET
+from aiflow.policies import Cancel, Overflow, Policy, Retry, SideEffects, State
+from aiflow.types import (
+    MESSAGE,
+    RETRIEVAL,
+    SAFETY,
+    TOOL,
+    TOOL_CALL,
+    TOOL_FRAGMENT,
+    TOOL_RESULT,
+    PortType,
+)
+
+_DROPPING = (Overflow.DROP_NEWEST, Overflow.DROP_OLDEST)
+# Types that never hold a payload which may be dropped; of a plug-in's type nobody knows.
+_NEVER_DROPPED = (MESSAGE, TOOL, TOOL_FRAGMENT, TOOL_CALL, TOOL_RESULT, RETRIEVAL, SAFETY)
+# Loosest first; the order of the enum.
+_STRICTNESS = {state: rank for rank, state in enumerate(State)}
+_WEAKNESS = {effects: rank for rank, effects in enumerate(SideEffects)}
+_ONLY_WITH_A_QUEUE = ("queue_capacity", "workers", "reorder_capacity", "overflow", "max_bytes")
+
+
+def one_worker_where_serialized(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF301: a node whose events go one at a time has more than one worker."""
+    found = Finding("AF301")
+    for node, policy in _with_policy(resolved):
+        if policy.state in (State.SERIALIZED, State.TRANSACTIONAL) and policy.workers > 1:
+            yield found.error(
+                "node {node} has {workers} workers, but its state is {state}: one at a time",
+                "set workers to 1, or use an operator whose state allows more",
+                node=node.id,
+                field="workers",
+                workers=policy.workers,
+                state=policy.state.value,
+                fix=_policy_fix("Set workers to 1", node, workers=1),
+            )
+
+
+def state_is_not_looser(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF302: a node's state is looser than its operator can bear, so results would be wrong."""
+    found = Finding("AF302")
+    for node, policy in _with_policy(resolved):
+        own = node.type.state if node.type else State.STATELESS
+        if _STRICTNESS[policy.state] < _STRICTNESS[own]:
+            yield found.error(
+                "node {node} runs as {state}, but operator {operator} must be {own}",
+                "set state to {own}, or leave it out",
+                node=node.id,
+                field="state",
+                state=policy.state.value,
+                own=own.value,
+                operator=node.node.operator,
+                fix=_policy_fix(f"Set state to {own.value}", node, state=own.value),
+            )
+
+
+def policies_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF303: a policy is valid, but this build cannot honour it, and will not ignore it."""
+    found = Finding("AF303")
+    for node, policy in _with_policy(resolved):
+        for field, value in _not_honoured(node, policy):
+            yield found.error(
+                "node {node} asks for {field} = {value}, which this build cannot honour yet",
+                "leave it out, or use a newer AiFlow",
+                node=node.id,
+                field=field,
+                value=value,
+                fix=_policy_fix(f"Leave out {field}", node, **{field.partition(".")[0]: UNSET}),
+            )
+    for edge in resolved.edges.values():
+        if edge.source.port == DEAD_PORT.name:
+            yield found.error(
+                "edge {edge} begins at the port dead, where this build puts nothing yet",
+                "remove the edge, or use a newer AiFlow",
+                edge=edge.id,
+                fix=fix("Remove the edge", edits.disconnect, edge.id),
+            )
+
+
+def something_can_be_dropped(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF304: a full queue shall drop events, but none that arrives may ever be dropped.
+
+    Only tokens, chunks, audio and keep-alives may; a message or a tool call never is.
+    """
+    found = Finding("AF304")
+    for edge in resolved.edges.values():
+        is_dropping = edge.fanout == "detached" and edge.overflow != Overflow.ERROR.value
+        if is_dropping and _never_dropped(resolved.types[edge.id]):
+            yield found.error(
+                "edge {edge} is detached, but carries {type}, which is never dropped",
+                "make the edge strict",
+                edge=edge.id,
+                field="fanout",
+                type=resolved.types[edge.id].name,
+                fix=fix("Make the edge strict", edits.set_fanout, edge.id, "strict"),
+            )
+    for node, policy in _with_policy(resolved):
+        strict = [resolved.types[e.id] for e in node.incoming if e.fanout != "detached"]
+        if policy.overflow in _DROPPING and strict and all(map(_never_dropped, strict)):
+            yield found.error(
+                "node {node} drops when full, but receives only {types}, never dropped",
+                "set overflow to block or error",
+                node=node.id,
+                field="overflow",
+                types=" and ".join(dict.fromkeys(type.name for type in strict)),
+                fix=_policy_fix("Set overflow to block", node, overflow=UNSET),
+            )
+
+
+def detached_edges_never_block(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF305: a detached edge blocks when full, which is what detached rules out."""
+    found = Finding("AF305")
+    for edge in resolved.graph.edges.values():
+        if edge.fanout == "detached" and edge.overflow == Overflow.BLOCK.value:
+            yield found.error(
+                "edge {edge} is detached and so cannot block its sender",
+                "set its overflow to drop_oldest, drop_newest or error, or make it strict",
+                edge=edge.id,
+                field="overflow",
+                fix=fix(
+                    "Set overflow to drop_oldest",
+                    edits.set_fanout,
+                    edge.id,
+                    "detached",
+                    Overflow.DROP_OLDEST.value,
+                ),
+            )
+
+
+def each_port_has_a_place(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF306: a queue has fewer places than the node has inputs, and each needs one.
+
+    One port whose lane has no place would keep the others waiting for good.
+    """
+    found = Finding("AF306")
+    for node, policy in _with_policy(resolved):
+        ports = len({edge.target.port for edge in node.incoming})
+        if ports > policy.queue_capacity:
+            yield found.error(
+                "node {node} has {ports} inputs, but a queue of {places}: each needs a place",
+                "set queue_capacity to {ports} or more",
+                node=node.id,
+                field="queue_capacity",
+                ports=ports,
+                places=policy.queue_capacity,
+                fix=_policy_fix(f"Set queue_capacity to {ports}", node, queue_capacity=ports),
+            )
+
+
+def side_effects_are_not_looser(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF307: a node promises weaker side effects than its operator really has."""
+    found = Finding("AF307")
+    for node in resolved.nodes.values():
+        own = node.type.side_effects if node.type else SideEffects.NONE
+        if node.policy and _WEAKNESS[node.side_effects] < _WEAKNESS[own]:
+            yield found.error(
+                "node {node} promises side effects {given}, but operator {operator} has {own}",
+                "leave side_effects out; a node may only be stricter than its operator",
+                node=node.id,
+                field="side_effects",
+                given=node.side_effects.value,
+                own=own.value,
+                operator=node.node.operator,
+                fix=_policy_fix("Leave out side_effects", node, side_effects=UNSET),
+            )
+
+
+def params_and_policy_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF308: the operator itself says that its params and this policy cannot work."""
+    found = Finding("AF308")
+    for node, policy in _with_policy(resolved):
+        sentences, flaws = made(_answers, node, policy)
+        for sentence in [*(sentences or []), *(flaw.message for flaw in flaws)]:
+            yield found.error(
+                "node {node}: {sentence}",
+                "change its params or its policy",
+                node=node.id,
+                sentence=sentence,
+            )
+
+
+def strict_edges_have_no_overflow(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF309: a strict edge has an overflow of its own, where the node's own policy decides."""
+    found = Finding("AF309")
+    for edge in resolved.graph.edges.values():
+        if edge.fanout == "strict" and edge.overflow is not None:
+            yield found.warning(
+                "edge {edge} is strict, so its overflow has no effect",
+                "leave it out, or make the edge detached",
+                edge=edge.id,
+                field="overflow",
+                fix=fix("Leave out overflow", edits.set_fanout, edge.id, "strict"),
+            )
+
+
+def sources_have_no_queue(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF310: a source is given a queue or workers, and has neither."""
+    found = Finding("AF310")
+    for node in resolved.nodes.values():
+        given = [name for name in _ONLY_WITH_A_QUEUE if name in node.node.policy]
+        if node.is_source and node.policy and given:
+            yield found.warning(
+                "node {node} is a source and has no queue, so {fields} has no effect",
+                "leave it out",
+                node=node.id,
+                field=given[0],
+                fields=", ".join(given),
+                fix=_policy_fix("Leave it out", node, **dict.fromkeys(given, UNSET)),
+            )
+
+
+CHECKS: tuple[Check, ...] = (
+    *(one_worker_where_serialized, state_is_not_looser, policies_can_be_honoured),
+    *(something_can_be_dropped, detached_edges_never_block, each_port_has_a_place),
+    *(side_effects_are_not_looser, params_and_policy_agree),
+    *(strict_edges_have_no_overflow, sources_have_no_queue),
+)
+
+
+def _with_policy(resolved: Resolved) -> Iterator[tuple[ResolvedNode, Policy]]:
+    return ((node, node.policy) for node in resolved.nodes.values() if node.policy is not None)
+
+
+def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, object]]:
+    """Yield the members whose value this build has no machinery for."""
+    if policy.state in (State.PARTITIONED, State.TRANSACTIONAL):
+        yield "state", policy.state.value
+    if policy.partition_key is not None:
+        yield "partition_key", policy.partition_key
+    if policy.cancel is not Cancel.PROPAGATE:
+        yield "cancel", policy.cancel.value
+    if policy.max_bytes is not None:
+        yield "max_bytes", policy.max_bytes
+    if node.side_effects is SideEffects.SPECULATIVE:
+        yield "side_effects", SideEffects.SPECULATIVE.value
+    if policy.speculative_capacity:
+        yield "speculative_capacity", policy.speculative_capacity
+    # The other members of retry say nothing as long as there is one try without a limit.
+    for name in ("attempts", "timeout_s", "total_timeout_s", "then"):
+        value = getattr(policy.retry, name)
+        if value != Retry.model_fields[name].default:
+            yield f"retry.{name}", value
+
+
+def _answers(node: ResolvedNode, policy: Policy) -> list[str]:
+    return [] if node.operator is None else list(node.operator.check(policy))
+
+
+def _never_dropped(type: PortType) -> bool:
+    return type in _NEVER_DROPPED
+
+
+def _policy_fix(label: str, node: ResolvedNode, **changes: object) -> Fix:
+    return fix(label, edits.merge_policy, node.id, changes)
