@@ -11,7 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QWheelEvent
+from PySide6.QtGui import (
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -33,6 +41,7 @@ BaseOf = Callable[[], Path | None]
 # A menu or a drop-down takes the focus for a moment only; the person is still in the field.
 _PASSING = frozenset({Qt.FocusReason.PopupFocusReason, Qt.FocusReason.MenuBarFocusReason})
 
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _FEWEST_LINES, _MOST_LINES = 2, 8
 
 
@@ -230,6 +239,15 @@ class ChoiceBox(QComboBox):
             values = [value for _, value in choices]
             self.setCurrentIndex(values.index(chosen) if chosen in values else -1)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw an arrow that has the size and the colour of the text."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+        room = self.rect().adjusted(0, 0, -self.fontMetrics().averageCharWidth(), 0)
+        painter.drawText(room, int(_RIGHT), "▾")
+        painter.end()
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Leave the wheel to the form unless the person is in this field."""
         if self.hasFocus():
@@ -348,7 +366,10 @@ class PathEditor(LineEditor):
         base = self._base_of()
         dialog = QFileDialog(self.widget.window(), self.spec.label, str(base or ""))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        if self.spec.kind is Kind.SAVE_PATH:
+            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        else:
+            dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(self._on_chosen)
         dialog.open()
 
@@ -374,6 +395,7 @@ EDITORS: dict[Kind, Callable[[FieldSpec, BaseOf], Editor]] = {
     Kind.CHOICE: ChoiceEditor,
     Kind.SUGGEST: SuggestEditor,
     Kind.PATH: PathEditor,
+    Kind.SAVE_PATH: PathEditor,
 }
 
 

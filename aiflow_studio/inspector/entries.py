@@ -233,6 +233,7 @@ _NOUNS = {
     Kind.SWITCH: "true or false",
     Kind.LINES: "a list, one entry a line",
     Kind.PATH: "the path of a file",
+    Kind.SAVE_PATH: "the path of a file",
     Kind.JSON: "a JSON value",
 }
 _ANY_LINES = FieldSpec("lines", "Lines", Kind.LINES)

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     SUGGEST = "suggest"
     LINES = "lines"
     PATH = "path"
+    SAVE_PATH = "save-path"
     SECRET_NAME = "secret-name"
     GROUP = "group"
     JSON = "json"
@@ -95,24 +96,30 @@ def _field(name: str, info: FieldInfo) -> FieldSpec:
         info.json_schema_extra if isinstance(info.json_schema_extra, Mapping) else {}
     )
     kind, choices = _kind(inner, extra)
-    bounds = _bounds(metadata)
+    unit = str(extra.get("x-unit", ""))
     nested = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
     default = UNSET if info.is_required() else plain(info.get_default(call_default_factory=True))
     return FieldSpec(
         name=name,
-        label=info.title or name.replace("_", " ").capitalize(),
+        label=info.title or _label(name, unit),
         kind=kind,
         default=default,
         is_optional=is_optional,
-        unit=str(extra.get("x-unit", "")),
+        unit=unit,
         choices=choices,
         help=info.description or "",
         symbol=str(extra.get("x-symbol", "")),
         members=fields_of(nested) if nested is not None else (),
         model=nested,
         is_late=bool(extra.get("x-late", False)),
-        **bounds,
+        **_bounds(metadata),
     )
+
+
+def _label(name: str, unit: str) -> str:
+    """Return a key as words; a unit that ends the key stands beside the field anyway."""
+    words = name.removesuffix(f"_{unit}") if unit else name
+    return words.replace("_", " ").capitalize()
 
 
 def _unwrap(annotation: Any, metadata: list[Any]) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
@@ -142,6 +149,8 @@ _BY_TYPE = (
     (str, Kind.TEXT),
     (PurePath, Kind.PATH),
 )
+# Kinds that a field asks for by name, with `x-editor`.
+_NAMED = {Kind.MULTILINE, Kind.CODE, Kind.PATH, Kind.SAVE_PATH, Kind.SECRET_NAME}
 _LINED = {tuple, list, set, frozenset, Sequence}
 
 
@@ -167,7 +176,7 @@ def _text_kind(extra: Mapping[str, Any]) -> tuple[Kind, tuple[Any, ...]]:
     choices = extra.get("x-choices", ())
     suggestions = tuple(choices) if isinstance(choices, list | tuple) else ()
     editor = str(extra.get("x-editor", ""))
-    if editor in {Kind.MULTILINE, Kind.CODE, Kind.PATH, Kind.SECRET_NAME}:
+    if editor in _NAMED:
         return Kind(editor), suggestions
     return (Kind.SUGGEST if suggestions else Kind.TEXT), suggestions
 

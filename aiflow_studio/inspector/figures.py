@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from aiflow.compiler.plan import NodePlan, Plan
+from aiflow.compiler.bound import node_bound
+from aiflow.compiler.plan import Plan
 from aiflow.metrics.snapshot import EdgeStats, LatencyStats, NodeStats
 from aiflow.policies import TUPLE, Policy
 from aiflow_studio.inspector.fields import plain
@@ -25,18 +26,6 @@ def tuple_text(given: Mapping[str, Any]) -> str:
     return f"P = ({', '.join(parts)})"
 
 
-def node_bound(node: NodePlan, max_conversations: int) -> int | None:
-    """Return how many events a node may hold, its store included; None is unlimited."""
-    kept = max_conversations * node.operator.kept_events()
-    if node.is_source:
-        return max_conversations + kept
-    if node.queue_capacity is None:
-        return None
-    policy = node.policy
-    places = policy.workers * node.operator.max_outputs + policy.reorder_capacity
-    return node.queue_capacity + places + kept
-
-
 def bound_sentence(node: str | None, plan: Plan | None) -> str:
     """Say what a node and the graph may hold, with the figures in bold (HTML)."""
     if plan is None:
@@ -44,9 +33,8 @@ def bound_sentence(node: str | None, plan: Plan | None) -> str:
     whole = f"<b>at most {plan.bound:,}</b>" if plan.bound is not None else "<b>no bound</b>"
     if node is None or node not in plan.nodes:
         return f"The graph may hold {whole} events."
-    own = node_bound(plan.nodes[node], plan.max_conversations)
-    if own is None:
-        return f"This node may hold any number of events, the graph {whole}."
+    planned = plan.nodes[node]
+    own = node_bound(planned.operator, planned.policy, plan.max_conversations)
     return f"This node may hold <b>{own:,}</b> {_events(own)}, the graph {whole}."
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from aiflow.graph.values import UNSET, merged, same
 from aiflow_studio.inspector.editors import EDITORS, BaseOf, Editor
 from aiflow_studio.inspector.entries import EntryError, expectation, fault_of, read, write
 from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of
-from aiflow_studio.inspector.labels import text_label
+from aiflow_studio.inspector.labels import set_columns, text_label
 
 #: `offer(name, value, is_trial)` takes a value of a field, UNSET for "as the default", and
 #: returns "" or one sentence that says why not. A trial changes nothing.
@@ -38,6 +39,17 @@ class Draft:
 
     entry: str
     value: Any
+
+
+class FormStyle(Enum):
+    """How the fields of a form stand.
+
+    NESTED sets them in, for a model within a model; BARE leaves labels and units out.
+    """
+
+    PLAIN = auto()
+    NESTED = auto()
+    BARE = auto()
 
 
 class Row:
@@ -87,7 +99,7 @@ class Form(QWidget):
         prefix: object names are `prefix.field`.
         offer: takes what was entered.
         base_of: where relative paths start.
-        has_labels: False leaves out labels and units; a field then has the full width.
+        style: how the fields stand.
 
     Signals:
         visit_ended(): the person has left a field; what is typed next is another step.
@@ -102,7 +114,8 @@ class Form(QWidget):
         offer: Offer,
         specs: tuple[FieldSpec, ...] | None = None,
         base_of: BaseOf = lambda: None,
-        has_labels: bool = True,
+        *,
+        style: FormStyle = FormStyle.PLAIN,
     ) -> None:
         super().__init__()
         self._model = model
@@ -113,13 +126,12 @@ class Form(QWidget):
         self._rows: dict[str, Row] = {}
         self._groups: dict[str, GroupRow] = {}
         self._own: Row | None = None
-        self._has_labels = has_labels
+        self._style = style
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setColumnStretch(2, 1)
         for spec in fields_of(model) if specs is None else specs:
             self._add(spec)
-        self._measure()
+        set_columns(self._grid, self.fontMetrics())
 
     @property
     def rows(self) -> Mapping[str, Row]:
@@ -187,8 +199,8 @@ class Form(QWidget):
     def _add_labels(self, line: int, spec: FieldSpec) -> QLabel:
         label = text_label(spec.label, "field", wraps=True)
         label.setToolTip(tooltip_of(spec))
-        label.setVisible(self._has_labels)
-        if not self._has_labels:
+        label.setVisible(self._style is not FormStyle.BARE)
+        if self._style is FormStyle.BARE:
             label.setParent(self)
         elif spec.symbol:
             badge = text_label(spec.symbol, "symbol")
@@ -197,14 +209,17 @@ class Form(QWidget):
             self._grid.addWidget(badge, line, 0)
             self._grid.addWidget(label, line, 1)
         else:
-            self._grid.addWidget(label, line, 0, 1, 2)
+            # Fields of a nested model are set in below their heading.
+            left = 1 if self._style is FormStyle.NESTED else 0
+            self._grid.addWidget(label, line, left, 1, 2 - left)
         return label
 
     def _place(self, line: int, spec: FieldSpec, editor: Editor) -> int:
         """Lay out an editor; return the column that its reason starts in."""
-        if editor.is_wide or not self._has_labels:
-            self._grid.addWidget(editor.widget, line + 1, 0, 1, 4)
-            return 0
+        if editor.is_wide or self._style is FormStyle.BARE:
+            left = 1 if self._style is FormStyle.NESTED else 0
+            self._grid.addWidget(editor.widget, line + 1, left, 1, 4 - left)
+            return left
         unit = spec.unit if spec.unit.lower() != spec.label.lower() else ""
         if unit or spec.kind in {Kind.INTEGER, Kind.NUMBER, Kind.CHOICE}:
             self._grid.addWidget(editor.widget, line, 2)
@@ -217,7 +232,7 @@ class Form(QWidget):
         group = GroupRow(spec, self._prefix, self._offer_group, self._base_of)
         self._groups[spec.name] = group
         self._grid.addWidget(group.button, line, 2, 1, 2)
-        self._grid.addWidget(group.form, line + 1, 1, 1, 3)
+        self._grid.addWidget(group.form, line + 1, 0, 1, 4)
         label.setBuddy(group.button)
         group.form.visit_ended.connect(self.visit_ended)
 
@@ -299,18 +314,11 @@ class Form(QWidget):
             return ""
         return fault_of(self._model, self._given, row.spec)
 
-    def _measure(self) -> None:
-        letter = self.fontMetrics().averageCharWidth()
-        self._grid.setHorizontalSpacing(letter)
-        self._grid.setVerticalSpacing(max(4, letter // 2))
-        self._grid.setColumnMinimumWidth(1, 14 * letter)
-        self._grid.setColumnMinimumWidth(3, 7 * letter)
-
     def changeEvent(self, event: QEvent) -> None:
         """Scale the columns with the text."""
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
-            self._measure()
+            set_columns(self._grid, self.fontMetrics())
 
 
 class GroupRow:
@@ -334,6 +342,7 @@ class GroupRow:
             f"{prefix}.{spec.name}",
             lambda name, value, is_trial: offer(spec.name, name, value, is_trial),
             base_of=base_of,
+            style=FormStyle.NESTED,
         )
         self.form.hide()
         self.button.toggled.connect(self.expand)

@@ -1,9 +1,10 @@
-"""Labels whose look the stylesheet knows by their role."""
+"""Labels whose look the stylesheet knows by their role, and the columns that they stand in."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QGridLayout, QLabel
 
 
 def text_label(text: str, role: str, *, wraps: bool = False, name: str = "") -> QLabel:
@@ -14,3 +15,16 @@ def text_label(text: str, role: str, *, wraps: bool = False, name: str = "") -> 
     label.setWordWrap(wraps)
     label.setObjectName(name)
     return label
+
+
+def set_columns(grid: QGridLayout, metrics: QFontMetrics) -> None:
+    """Give a grid the columns of every form: badge, label, field, unit.
+
+    They are the same everywhere, so that all fields of a page stand in one line.
+    """
+    gap = metrics.averageCharWidth()
+    grid.setHorizontalSpacing(gap)
+    grid.setVerticalSpacing(max(4, gap // 2))
+    grid.setColumnStretch(2, 1)
+    for column, widest in enumerate(("MM", "Queue capacity", "", "events")):
+        grid.setColumnMinimumWidth(column, metrics.horizontalAdvance(widest))

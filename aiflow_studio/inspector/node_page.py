@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from aiflow.compiler.compile import Compiled
 from pydantic import BaseModel, Field
 from PySide6.QtWidgets import QPlainTextEdit
 
+from aiflow.compiler.compile import Compiled
 from aiflow.compiler.diagnostics import Severity
 from aiflow.graph import edits
 from aiflow.graph.model import Graph
@@ -19,7 +19,7 @@ from aiflow.operators.base import Operator
 from aiflow.policies import TUPLE, Policy
 from aiflow_studio.inspector.fields import FieldSpec, fields_of, plain
 from aiflow_studio.inspector.figures import node_rows, tuple_text
-from aiflow_studio.inspector.form import Form
+from aiflow_studio.inspector.form import Form, FormStyle
 from aiflow_studio.inspector.labels import text_label
 from aiflow_studio.inspector.pages import BoundSection, Page
 from aiflow_studio.inspector.parts import Desk, Figures, Fold, Section
@@ -103,7 +103,7 @@ class NodePage(Page):
             self._now.show_rows(node_rows(stats))
 
     def _add_head(self, operator: str) -> None:
-        self._head = Form(_NodeFields, "node", self._offer_name, has_labels=False)
+        self._head = Form(_NodeFields, "node", self._offer_name, style=FormStyle.BARE)
         self._register(self._head, "form.node")
         self.add(self._head)
         if self._operator is None:

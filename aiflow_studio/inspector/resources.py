@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from aiflow.graph import edits
@@ -12,7 +13,7 @@ from aiflow.graph.model import Graph, Node
 from aiflow.graph.values import UNSET, merged
 from aiflow_studio.inspector.editors import ChoiceBox
 from aiflow_studio.inspector.form import Form
-from aiflow_studio.inspector.labels import text_label
+from aiflow_studio.inspector.labels import set_columns, text_label
 from aiflow_studio.inspector.parts import Desk, Fold, Section
 
 _NEW = object()
@@ -49,9 +50,9 @@ class _ResourceRow(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         top = QWidget()
-        grid = QGridLayout(top)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setColumnStretch(1, 1)
+        self._grid = QGridLayout(top)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        set_columns(self._grid, self.fontMetrics())
         label = text_label(name.replace("_", " ").replace("-", " ").capitalize(), "field")
         self._choice = ChoiceBox()
         self._choice.setObjectName(f"resources.{name}")
@@ -59,8 +60,8 @@ class _ResourceRow(QWidget):
         self._choice.setToolTip(f"The {kind} that this node works with.")
         self._choice.activated.connect(self._on_chosen)
         label.setBuddy(self._choice)
-        grid.addWidget(label, 0, 0)
-        grid.addWidget(self._choice, 0, 1)
+        self._grid.addWidget(label, 0, 0, 1, 2)
+        self._grid.addWidget(self._choice, 0, 2, 1, 2)
         self._note = text_label("", "muted", wraps=True)
         self._note.setObjectName(f"resources.{name}.note")
         self._column.addWidget(top)
@@ -161,3 +162,9 @@ class _ResourceRow(QWidget):
 
         label = f"{'Reset' if value is UNSET else 'Set'} {name} of {resource}"
         return self._desk.steps.take(edit, label, ("resource-param", resource, name), is_trial)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Scale the columns with the text."""
+        super().changeEvent(event)
+        if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
+            set_columns(self._grid, self.fontMetrics())
