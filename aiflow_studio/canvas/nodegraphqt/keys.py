@@ -16,6 +16,7 @@ from aiflow_studio.canvas.intents import Copy, Intent, MoveNodes, Paste, Remove
 from aiflow_studio.canvas.nodegraphqt.card import Card
 
 _STEP, _FINE_STEP = 10.0, 1.0
+_MODIFIERS = (Qt.Key.Key_Shift, Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta)
 _ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -71,6 +72,8 @@ class CanvasKeys:
         """Do what a key stands for; return whether it stands for anything here."""
         if event.key() in _ARROWS and not event.modifiers() & ~_ARROW_MODIFIERS:
             return self._nudge(event)
+        if event.key() in _MODIFIERS:
+            return False
         self._is_nudging = False
         for sequence, intent in _SEQUENCES:
             if event.matches(sequence):
