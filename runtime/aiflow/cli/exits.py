@@ -1,0 +1,53 @@
+"""How a command ends: its exit codes, and the error of a wrong command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import IntEnum
+
+from aiflow.errors import AiFlowError
+
+
+class Exit(IntEnum):
+    """Exit codes of `aiflow`."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    INTERRUPTED = 130
+
+
+class UsageError(AiFlowError):
+    """The command line asks for what there is not; only the command line raises it."""
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that is not among the known ones.
+
+    Args:
+        what: the kind of thing, such as `strategy`.
+        name: what was asked for.
+        known: what there is; the closest is suggested.
+    """
+    return UsageError(f"there is no {what} {name!r}; {advice(name, known)}")
+
+
+def advice(name: str, known: Iterable[str]) -> str:
+    """Return what to write instead of a wrong name: the closest there is, or all there is."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    near = near or [each for each in names if name and each.startswith(name)]
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"there is {', '.join(names)}" if names else "there is none"
+
+
+def unreadable(path: str, error: OSError) -> UsageError:
+    """Return the error for a file that the system will not read."""
+    return UsageError(f"{path} cannot be read: {error.strerror or error}; check the path")
+
+
+def unwritable(path: str, error: OSError) -> UsageError:
+    """Return the error for a file that the system will not write."""
+    return UsageError(f"{path} cannot be written: {error.strerror or error}; choose another place")

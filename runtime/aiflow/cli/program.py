@@ -1,0 +1,102 @@
+"""The program `aiflow`: which commands there are, and how each of them may end.
+
+One of the three borders at which every exception is caught: a person gets one line, and a
+traceback only with `--debug`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import NoReturn
+
+from aiflow.cli import check, normalize, operators, replay, schema
+from aiflow.cli.console import complain, say
+from aiflow.cli.exits import Exit, UsageError
+from aiflow.errors import AiFlowError, GraphFileError, TraceError
+
+_COMMANDS = (check, operators, schema, normalize, replay)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that complains in one line, as all of the program does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where the help is, and leave."""
+        complain(f"{message}; see {self.prog} --help")
+        self.exit(Exit.USAGE)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: without the program's name; None takes those of this process.
+
+    Returns:
+        The exit code: 0 done, 1 the run or check failed, 2 usage or unreadable file,
+        130 interrupted.
+    """
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else Exit.USAGE
+    try:
+        code = options.command(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        return _leave_quietly()
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the border: a person gets one line
+        if options.debug:
+            say(traceback.format_exc())
+        complain(_sentence(error, options.debug))
+        is_usage = isinstance(error, UsageError | GraphFileError | TraceError)
+        return Exit.USAGE if is_usage else Exit.FAILED
+    return int(code)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="aiflow",
+        description="Run graphs of streaming LLM operators with bounded queues.",
+        epilog="Exit codes: 0 done, 1 the run or check failed, 2 usage or unreadable file,"
+        " 130 interrupted.",
+    )
+    parser.add_argument("--version", action="version", version=f"aiflow {_version()}")
+    debug = argparse.ArgumentParser(add_help=False)
+    debug.add_argument("--debug", action="store_true", help="show the traceback of what goes wrong")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    for command in _COMMANDS:
+        command.add_to(commands, debug)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return version("aiflow-runtime")
+    except PackageNotFoundError:
+        return "of an uninstalled checkout"
+
+
+def _sentence(error: Exception, debug: bool) -> str:
+    if isinstance(error, AiFlowError):
+        return str(error)
+    advice = "" if debug else "; --debug shows where"
+    if isinstance(error, OSError):
+        return f"{error}{advice}"
+    return f"this is a bug in aiflow: {type(error).__name__}: {error}{advice}"
+
+
+def _leave_quietly() -> int:
+    """End without a word after the reader of stdout went away."""
+    # The interpreter flushes stdout once more at its end and would complain there.
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.FAILED

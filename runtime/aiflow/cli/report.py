@@ -1,0 +1,173 @@
+"""A run in numbers: the JSON object of `run --json`, and the summary for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from aiflow.metrics.snapshot import LatencyStats, NodeStats, Snapshot
+
+# A node that kept others waiting for less than this share of the run is no bottleneck.
+_WORTH_NAMING = 0.05
+
+_COLUMNS = (
+    *("node", "received", "processed", "emitted", "dropped", "failed", "cancelled"),
+    *("max queue", "wait p50/p99", "service p50/p99", "busy"),
+)
+
+
+def status_of(snapshot: Snapshot) -> str:
+    """Return `completed`, `failed` or `cancelled`; one failed conversation fails the run."""
+    if snapshot.error is not None or "failed" in snapshot.conversations.values():
+        return "failed"
+    return snapshot.phase
+
+
+def run_report(snapshot: Snapshot, sinks: Collection[str]) -> dict[str, Any]:
+    """Return the object that `aiflow run --json` prints.
+
+    Args:
+        snapshot: of a session that has ended.
+        sinks: ids of the plan's sinks.
+    """
+    return {
+        "status": status_of(snapshot),
+        "bound": snapshot.bound,
+        "max_in_flight": snapshot.max_in_flight,
+        "model_ttft_ms": _ms(snapshot.model_ttft_ms),
+        "ttfpt_ms": _ms(snapshot.ttfpt_ms),
+        "sinks": {
+            id: {"ttfpt_ms": _ms(node.ttfpt_ms), "received": node.received}
+            for id, node in snapshot.nodes.items()
+            if id in sinks
+        },
+        "duration_s": round(snapshot.at - snapshot.started_at, 6),
+        "nodes": {id: _node_report(node) for id, node in snapshot.nodes.items()},
+        "conversations": dict(snapshot.conversations),
+        "error": snapshot.error,
+    }
+
+
+def summary_lines(snapshot: Snapshot) -> Iterator[str]:
+    """Yield what a person wants to know after a run, line by line."""
+    yield _headline(snapshot)
+    outcomes = list(snapshot.conversations.values())
+    if len(outcomes) > 1:
+        counts = ", ".join(f"{outcomes.count(each)} {each}" for each in sorted(set(outcomes)))
+        yield f"{len(outcomes)} conversations: {counts}"
+    if drops := _drops(snapshot):
+        yield drops
+    yield slow_node_sentence(snapshot)
+    yield ""
+    yield from _table([_COLUMNS, *map(_row, snapshot.nodes.values())])
+
+
+def slow_node_sentence(snapshot: Snapshot) -> str:
+    """Name the node that kept the others waiting, if there is one."""
+    elapsed = snapshot.at - snapshot.started_at
+    held = [
+        node.id
+        for node in snapshot.nodes.values()
+        if elapsed > 0 and node.backpressured_s / (elapsed * node.workers) > _WORTH_NAMING
+    ]
+    takers = [node for node in snapshot.nodes.values() if node.max_depth > 0]
+    if not held or not takers:
+        return "No node kept another waiting."
+    slow = max(takers, key=_busy)
+    limit = f"{slow.max_depth} of {slow.queue_capacity}" if slow.queue_capacity else "no limit"
+    waiting = [id for id in held if id != slow.id]
+    consequence = f"; {_listed(waiting)} waited for it" if waiting else ""
+    return (
+        f"{slow.id} was the slow consumer: busy {_busy(slow):.0%} of the time,"
+        f" at most {limit} events in its queue{consequence}."
+    )
+
+
+def _headline(snapshot: Snapshot) -> str:
+    bound = "no bound" if snapshot.bound is None else f"a bound of {snapshot.bound}"
+    parts = [
+        f"{status_of(snapshot)} in {snapshot.at - snapshot.started_at:.1f} s",
+        f"at most {snapshot.max_in_flight} events in flight ({bound})",
+    ]
+    if snapshot.ttfpt_ms is not None:
+        model = (
+            "" if snapshot.model_ttft_ms is None else f" (model {snapshot.model_ttft_ms:.0f} ms)"
+        )
+        parts.append(f"first token after {snapshot.ttfpt_ms:.0f} ms{model}")
+    return " · ".join(parts)
+
+
+def _drops(snapshot: Snapshot) -> str:
+    parts = [
+        f"{node.id} {count} ({reason})"
+        for node in snapshot.nodes.values()
+        for reason, count in sorted(node.dropped.items())
+        if count
+    ]
+    return f"dropped: {', '.join(parts)}" if parts else ""
+
+
+def _node_report(node: NodeStats) -> dict[str, Any]:
+    total = node.busy_s + node.backpressured_s + node.window_blocked_s + node.idle_s
+    return {
+        "received": node.received,
+        "processed": node.processed,
+        "emitted": node.emitted,
+        "dropped": dict(node.dropped),
+        "failed": node.failed,
+        "cancelled": node.cancelled,
+        "max_queue": node.max_depth,
+        "wait_ms": _latency(node.wait),
+        "service_ms": _latency(node.service),
+        "blocked_ms": _latency(node.blocked),
+        "busy": _share(node.busy_s, total),
+        "backpressured": _share(node.backpressured_s, total),
+        "window_blocked": _share(node.window_blocked_s, total),
+        "idle": _share(node.idle_s, total),
+    }
+
+
+def _latency(stats: LatencyStats) -> dict[str, float]:
+    return {"p50": round(stats.p50_ms, 3), "p99": round(stats.p99_ms, 3)}
+
+
+def _share(part_s: float, total_s: float) -> float:
+    return round(part_s / total_s, 4) if total_s > 0 else 0.0
+
+
+def _busy(node: NodeStats) -> float:
+    total = node.busy_s + node.backpressured_s + node.window_blocked_s + node.idle_s
+    return node.busy_s / total if total > 0 else 0.0
+
+
+def _ms(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
+
+
+def _row(node: NodeStats) -> tuple[str, ...]:
+    counts = (node.received, node.processed, node.emitted, sum(node.dropped.values()))
+    limit = "" if node.queue_capacity is None else f"/{node.queue_capacity}"
+    return (
+        node.id,
+        *(f"{count:,}" for count in (*counts, node.failed, node.cancelled)),
+        f"{node.max_depth:,}{limit}",
+        _pair(node.wait),
+        _pair(node.service),
+        f"{_busy(node):.0%}",
+    )
+
+
+def _pair(stats: LatencyStats) -> str:
+    return f"{stats.p50_ms:,.1f} / {stats.p99_ms:,.1f} ms" if stats.count else "–"
+
+
+def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        cells = (f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True))
+        yield "  ".join((f"{first:<{widths[0]}}", *cells))
+
+
+def _listed(names: list[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

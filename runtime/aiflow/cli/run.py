@@ -1,0 +1,166 @@
+"""`aiflow run`: a graph without a window. What to run is decided here, the run is in `running`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+from typing import Any, BinaryIO
+
+from aiflow.cli.check import finding_line
+from aiflow.cli.console import complain, put_json, say
+from aiflow.cli.exits import Exit, UsageError, unknown, unwritable
+from aiflow.cli.files import read_graph
+from aiflow.cli.report import run_report, status_of, summary_lines
+from aiflow.cli.running import Ending, Job, run_job
+from aiflow.cli.settings import with_settings
+from aiflow.compiler.compile import Compiled
+from aiflow.compiler.compile import compile as compile_graph
+from aiflow.compiler.diagnostics import Severity
+from aiflow.compiler.plan import Plan
+from aiflow.compiler.strategies import STRATEGIES, apply_strategy
+from aiflow.engine.loops import loop_names
+from aiflow.errors import GraphFileError
+from aiflow.graph.model import Graph
+from aiflow.operators.registry import Catalog
+
+
+def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+    """Add the command to the program's parser."""
+    parser = commands.add_parser(
+        "run",
+        parents=[common],
+        help="run a graph",
+        description="Run a graph once: what sinks show goes to stdout, all else to stderr."
+        " Ctrl+C drains, a second one stops.",
+    )
+    parser.add_argument("graph", metavar="GRAPH", help="graph file")
+    parser.add_argument("--input", metavar="TEXT", help="what is asked, in place of the prompt")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="node.param=value", help="set a parameter"
+    )
+    parser.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        metavar="node.member=value",
+        help="set a policy member, by name or symbol: speech.queue_capacity=4, speech.q=4",
+    )
+    parser.add_argument(
+        "--strategy", default="aiflow", metavar="S", help=f"one of {', '.join(STRATEGIES)}"
+    )
+    parser.add_argument(
+        "--clock",
+        choices=("real", "virtual"),
+        default="real",
+        help="virtual: time jumps to what comes next, the same each time",
+    )
+    parser.add_argument("--loop", metavar="L", help=f"event loop, one of {', '.join(loop_names())}")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="key of all chance")
+    parser.add_argument(
+        "--duration", type=float, metavar="S", help="drain after so many seconds of the clock"
+    )
+    parser.add_argument("--events", metavar="FILE", help="write every event as a JSON line")
+    parser.add_argument("--metrics", metavar="FILE", help="write snapshots as JSON lines")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object and nothing else"
+    )
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the graph and report; the report's status decides the exit code."""
+    catalog = Catalog.load()
+    try:
+        _check_words(options)
+        graph, base = read_graph(options.graph)
+        graph = with_settings(graph, catalog, options.set, options.policy)
+    except (GraphFileError, UsageError) as error:
+        if options.json:
+            put_json({"status": "failed", "error": str(error), "diagnostics": []})
+        raise
+    compiled = compile_graph(graph, catalog, base=base, clock=options.clock)
+    if compiled.plan is None:
+        return _refuse(options, compiled)
+    if not options.json:
+        _announce(graph, compiled, options.strategy)
+    job = Job(
+        plan=apply_strategy(compiled.plan, options.strategy),
+        graph=graph,
+        base=base,
+        clock=options.clock,
+        loop=options.loop or "asyncio",
+        seed=options.seed,
+        text=options.input,
+        duration_s=options.duration,
+        is_quiet=options.json,
+    )
+    with contextlib.ExitStack() as stack:
+        events = _opened(stack, options.events)
+        metrics = _opened(stack, options.metrics)
+        ending = run_job(job, events, metrics)
+    return _report(options, job.plan, ending)
+
+
+def _check_words(options: argparse.Namespace) -> None:
+    """Refuse what could never run, before anything is read or opened."""
+    if options.strategy not in STRATEGIES:
+        raise unknown("strategy", options.strategy, STRATEGIES)
+    if options.loop is not None:
+        if options.loop not in loop_names():
+            raise unknown("loop", options.loop, loop_names())
+        if options.clock == "virtual":
+            raise UsageError("--clock virtual brings its own loop; leave --loop out")
+    duration = options.duration
+    if duration is not None and not (math.isfinite(duration) and duration > 0):
+        raise UsageError(f"--duration is {duration}; it must be above 0 seconds")
+
+
+def _refuse(options: argparse.Namespace, compiled: Compiled) -> int:
+    """Say what is wrong with the graph; nothing has run."""
+    errors = [found for found in compiled.diagnostics if found.severity is Severity.ERROR]
+    count = "an error" if len(errors) == 1 else f"{len(errors)} errors"
+    complain(f"{options.graph} has {count} and cannot run")
+    for found in errors:
+        say(finding_line(found))
+    if options.json:
+        put_json(
+            {
+                "status": "failed",
+                "error": f"{errors[0].code}: {errors[0].message}",
+                "diagnostics": [found.to_dict() for found in compiled.diagnostics],
+            }
+        )
+    return Exit.FAILED
+
+
+def _announce(graph: Graph, compiled: Compiled, strategy: str) -> None:
+    for found in compiled.diagnostics:
+        if found.severity is Severity.WARNING:
+            say(finding_line(found).strip())
+    limit = "" if compiled.bound is None else f", at most {compiled.bound} events in flight"
+    how = "" if strategy == "aiflow" else f" (strategy {strategy} lifts that)"
+    say(f"{graph.name or 'graph'}: {len(graph.nodes)} nodes{limit}{how}")
+
+
+def _report(options: argparse.Namespace, plan: Plan, ending: Ending) -> int:
+    snapshot = ending.snapshot
+    if options.json:
+        put_json(run_report(snapshot, [id for id, node in plan.nodes.items() if node.is_sink]))
+    else:
+        for line in summary_lines(snapshot):
+            say(line)
+    if snapshot.error is not None:
+        complain(snapshot.error)
+    if ending.was_interrupted:
+        return Exit.INTERRUPTED
+    return Exit.DONE if status_of(snapshot) == "completed" else Exit.FAILED
+
+
+def _opened(stack: contextlib.ExitStack, name: str | None) -> BinaryIO | None:
+    if name is None:
+        return None
+    try:
+        return stack.enter_context(open(name, "wb"))
+    except OSError as error:
+        raise unwritable(name, error) from error

@@ -1,0 +1,175 @@
+"""One run of one plan, from a new event loop to its last snapshot: what `aiflow run` waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from aiflow.cli.console import put
+from aiflow.cli.interrupts import Interrupts
+from aiflow.cli.records import EventFile, MetricsFile
+from aiflow.cli.sinks import SinkLines
+from aiflow.cli.table import LiveTable
+from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
+from aiflow.compiler.plan import Plan
+from aiflow.engine.loops import loop_factory
+from aiflow.engine.session import Session
+from aiflow.graph.model import Graph
+from aiflow.graph.writer import document_of
+from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.base import Source
+
+METRICS_EVERY_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to run and how.
+
+    Attributes:
+        base: folder that relative paths start from.
+        clock: `real` or `virtual`. `loop`: name of the event loop for the real clock.
+        text: what is asked in place of prompts; None leaves them.
+        duration_s: seconds of the clock after which the run drains; None is no limit.
+        is_quiet: what sinks show is thrown away.
+    """
+
+    plan: Plan
+    graph: Graph
+    base: Path
+    clock: str = "real"
+    loop: str = "asyncio"
+    seed: int = 0
+    text: str | None = None
+    duration_s: float | None = None
+    is_quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended.
+
+    Attributes:
+        snapshot: the last.
+        was_interrupted: a signal asked for the end.
+    """
+
+    snapshot: Snapshot
+    was_interrupted: bool
+
+
+def run_job(job: Job, events: BinaryIO | None = None, metrics: BinaryIO | None = None) -> Ending:
+    """Run until the end.
+
+    Args:
+        job: what to run.
+        events: open file for what happens, None for none.
+        metrics: open file for snapshots, None for none.
+
+    Raises:
+        BrokenPipeError: whoever read stdout went away; the run has been stopped.
+    """
+    factory = VirtualLoop if job.clock == "virtual" else loop_factory(job.loop)
+    with asyncio.Runner(loop_factory=factory) as runner:
+        loop = runner.get_loop()
+        clock: Clock = VirtualClock(loop) if isinstance(loop, VirtualLoop) else SystemClock()
+        return runner.run(_Run(job, clock, events, metrics).run(loop))
+
+
+class _Run:
+    """A job on its loop."""
+
+    def __init__(
+        self, job: Job, clock: Clock, events: BinaryIO | None, metrics: BinaryIO | None
+    ) -> None:
+        self._job = job
+        self._clock = clock
+        self._broken_pipe: BrokenPipeError | None = None
+        self._write: Callable[[str], None] = put
+        header = {
+            "graph": document_of(job.graph),
+            "strategy": job.plan.strategy,
+            "clock": job.clock,
+            "seed": job.seed,
+        }
+        self._metrics = None if metrics is None else MetricsFile(metrics, header)
+        counts = [_conversations(node.operator) for node in job.plan.nodes.values()]
+        self._lines = SinkLines(self._print, job.plan.nodes, has_many=max(counts, default=1) > 1)
+        self._session = Session(
+            job.plan,
+            clock=clock,
+            seed=job.seed,
+            inputs=None if job.text is None else {"": job.text},
+            base=job.base,
+            show=None if job.is_quiet else self._lines.show,
+            log=None if events is None else EventFile(events, header, clock.now()),
+        )
+
+    async def run(self, loop: asyncio.AbstractEventLoop) -> Ending:
+        with Interrupts(loop, self._session) as interrupts:
+            async with self._helpers():
+                await self._session.run()
+        with contextlib.suppress(BrokenPipeError):
+            self._lines.close()
+        snapshot = self._session.snapshot()
+        if self._metrics is not None:
+            self._metrics.write(snapshot)
+        if self._broken_pipe is not None:
+            raise self._broken_pipe
+        return Ending(snapshot, interrupts.count > 0)
+
+    @contextlib.asynccontextmanager
+    async def _helpers(self) -> AsyncIterator[None]:
+        """Run what goes on beside the session, and end it with the session."""
+        async with contextlib.AsyncExitStack() as stack:
+            if not self._job.is_quiet and not self._clock.is_virtual and _has_terminal():
+                table = await stack.enter_async_context(LiveTable(self._session.snapshot))
+                self._write = table.line
+            tasks = [
+                asyncio.create_task(helper) for helper in (self._sample(), self._end_in_time())
+            ]
+            try:
+                yield
+            finally:
+                self._write = put
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+                for task in tasks:
+                    if not task.cancelled():
+                        task.result()
+
+    async def _sample(self) -> None:
+        while self._metrics is not None:
+            self._metrics.write(self._session.snapshot())
+            await self._clock.sleep(METRICS_EVERY_S)
+
+    async def _end_in_time(self) -> None:
+        if self._job.duration_s is not None:
+            await self._clock.sleep(self._job.duration_s)
+            self._session.drain()
+
+    def _print(self, line: str) -> None:
+        """Print a sink's line; a reader that went away stops the run, once."""
+        if self._broken_pipe is not None:
+            return
+        try:
+            self._write(line)
+        except BrokenPipeError as error:
+            self._broken_pipe = error
+            self._session.stop()
+
+
+def _conversations(operator: object) -> int:
+    return operator.conversations() if isinstance(operator, Source) else 1
+
+
+def _has_terminal() -> bool:
+    """Say whether there is a terminal to draw a table on."""
+    streams = (sys.stderr, sys.stdout)
+    return sys.stderr is not None and any(s is not None and s.isatty() for s in streams)

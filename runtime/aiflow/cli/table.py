@@ -1,0 +1,165 @@
+"""The live table of a run on a terminal: depth against the bound, rates, who waits."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from aiflow.metrics.snapshot import NodeStats, Snapshot
+
+REFRESH_S = 0.1
+_CELLS = 16
+
+_COLOURS = {
+    "busy": "yellow",
+    "backpressured": "magenta",
+    "window_blocked": "blue",
+    "idle": "bright_black",
+}
+
+
+class LiveTable:
+    """Redraws a table of the newest snapshot until it is left; lines go above it.
+
+    An async context manager, used where stdout or stderr is a terminal.
+
+    Args:
+        take: returns the newest snapshot.
+        console: where to draw; None is the terminal there is.
+    """
+
+    def __init__(self, take: Callable[[], Snapshot], console: Console | None = None) -> None:
+        self._take = take
+        # Drawn on stdout where that is the terminal too, so that sinks' lines and the table
+        # do not overwrite one another; else on stderr, and stdout stays clean.
+        on_stdout = sys.stdout is not None and sys.stdout.isatty()
+        self._console = console or Console(file=sys.stdout if on_stdout else sys.stderr)
+        self._shares_stdout = console is not None or on_stdout
+        self._live = Live(
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._last: Snapshot | None = None
+        self._rates: dict[str, tuple[float, float]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> LiveTable:
+        """Start to draw."""
+        self._live.start()
+        self._task = asyncio.get_running_loop().create_task(self._redraw(), name="live table")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the table away."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        self._live.stop()
+
+    def line(self, text: str) -> None:
+        """Print a result's line to stdout, above the table."""
+        if self._shares_stdout:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif sys.stdout is not None:
+            print(text, flush=True)
+
+    async def _redraw(self) -> None:
+        while True:
+            snapshot = self._take()
+            self._measure(snapshot)
+            self._live.update(render(snapshot, self._rates), refresh=True)
+            await asyncio.sleep(REFRESH_S)
+
+    def _measure(self, now: Snapshot) -> None:
+        """Form rates over about a second, so that they can be read."""
+        last = self._last
+        if last is None or now.at - last.at >= 1.0:
+            if last is not None:
+                span = now.at - last.at
+                self._rates = {
+                    id: (
+                        (node.received - last.nodes[id].received) / span,
+                        (node.emitted - last.nodes[id].emitted) / span,
+                    )
+                    for id, node in now.nodes.items()
+                    if id in last.nodes
+                }
+            self._last = now
+
+
+def render(snapshot: Snapshot, rates: dict[str, tuple[float, float]]) -> Table:
+    """Return the table of one snapshot.
+
+    Args:
+        snapshot: the newest.
+        rates: node id -> events per second in and out.
+    """
+    table = Table(title=_title(snapshot), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("node", no_wrap=True)
+    table.add_column("queue", no_wrap=True)
+    for name in ("q", "k", "ρ"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("doing", no_wrap=True, min_width=14)
+    for name in ("in/s", "out/s", "wait p50", "service p50", "dropped"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for node in snapshot.nodes.values():
+        table.add_row(*_cells(node, *rates.get(node.id, (0.0, 0.0))))
+    return table
+
+
+def _title(snapshot: Snapshot) -> str:
+    bound = "no limit" if snapshot.bound is None else str(snapshot.bound)
+    parts = [
+        f"{snapshot.phase} {snapshot.at - snapshot.started_at:.1f} s",
+        f"in flight {snapshot.in_flight} of at most {bound}",
+    ]
+    if snapshot.ttfpt_ms is not None:
+        parts.append(f"first token {snapshot.ttfpt_ms:.0f} ms")
+    if snapshot.strategy != "aiflow":
+        parts.append(f"strategy {snapshot.strategy}")
+    return " · ".join(parts)
+
+
+def _cells(node: NodeStats, rate_in: float, rate_out: float) -> tuple[str | Text, ...]:
+    is_source = node.queue_capacity is None and node.bound is not None and not node.received
+    return (
+        node.id,
+        Text("") if is_source else _bar(node),
+        "" if is_source else ("∞" if node.queue_capacity is None else str(node.queue_capacity)),
+        str(node.workers),
+        str(node.reorder_capacity),
+        Text(node.activity.replace("_", "-"), style=_COLOURS[node.activity]),
+        f"{rate_in:,.1f}",
+        f"{rate_out:,.1f}",
+        f"{node.wait.p50_ms:,.1f} ms" if node.wait.count else "–",
+        f"{node.service.p50_ms:,.1f} ms" if node.service.count else "–",
+        str(sum(node.dropped.values())),
+    )
+
+
+def _bar(node: NodeStats) -> Text:
+    """Return the queue as cells: one an event while q allows it, else in proportion."""
+    capacity = node.queue_capacity
+    if capacity is None:
+        return Text(f"{node.depth:,} waiting", style=_COLOURS[node.activity])
+    cells = min(capacity, _CELLS)
+    filled = -(-node.depth * cells // capacity)  # rounded up: one event is never invisible
+    bar = Text("■" * filled, style=_COLOURS[node.activity])
+    bar.append("□" * (cells - filled), style="bright_black")
+    bar.append(f" {node.depth}/{capacity}")
+    return bar

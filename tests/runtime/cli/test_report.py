@@ -1,0 +1,110 @@
+"""Tests of `aiflow.cli.report`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aiflow.cli.report import run_report, slow_node_sentence, status_of, summary_lines
+from aiflow.metrics.snapshot import LatencyStats, NodeStats, Outcome, Snapshot
+
+SPEECH = NodeStats(
+    "speech",
+    queue_capacity=8,
+    bound=9,
+    max_depth=8,
+    received=12,
+    processed=10,
+    dropped={"oldest": 2},
+    service=LatencyStats(10, 2.5, 250.0, 252.0, 255.0),
+    busy_s=9.5,
+    idle_s=0.5,
+)
+MODEL = NodeStats("model", queue_capacity=0, emitted=12, busy_s=1.0, backpressured_s=9.0)
+SNAPSHOT = Snapshot(
+    at=15.0,
+    started_at=5.0,
+    phase="completed",
+    strategy="aiflow",
+    bound=10,
+    in_flight=0,
+    max_in_flight=9,
+    nodes={"model": MODEL, "speech": SPEECH},
+    edges={},
+    conversations={"c1": "completed"},
+    model_ttft_ms=101.23456,
+    ttfpt_ms=112.5,
+)
+
+
+def test_the_report_has_the_designed_keys_and_no_other() -> None:
+    """Checks and scripts read these names."""
+    report = run_report(SNAPSHOT, {"speech"})
+
+    assert list(report) == [
+        *("status", "bound", "max_in_flight", "model_ttft_ms", "ttfpt_ms", "sinks"),
+        *("duration_s", "nodes", "conversations", "error"),
+    ]
+    assert list(report["nodes"]["speech"]) == [
+        *("received", "processed", "emitted", "dropped", "failed", "cancelled", "max_queue"),
+        *("wait_ms", "service_ms", "blocked_ms"),
+        *("busy", "backpressured", "window_blocked", "idle"),
+    ]
+    assert report["sinks"] == {"speech": {"ttfpt_ms": None, "received": 12}}
+    assert report["nodes"]["speech"]["service_ms"] == {"p50": 250.0, "p99": 252.0}
+    assert (report["duration_s"], report["model_ttft_ms"]) == (10.0, 101.235)
+
+
+def test_time_shares_of_a_node_add_up_to_one() -> None:
+    """Seconds become shares, and a node that never ran has none."""
+    nodes = run_report(SNAPSHOT, ())["nodes"]
+
+    assert (nodes["model"]["busy"], nodes["model"]["backpressured"]) == (0.1, 0.9)
+    idle = replace(SNAPSHOT, nodes={"x": NodeStats("x")})
+    assert run_report(idle, ())["nodes"]["x"]["busy"] == 0.0
+
+
+def test_one_failed_conversation_fails_the_run() -> None:
+    """A session may end well while one of its conversations did not."""
+    failed = replace(SNAPSHOT, conversations={"c1": "completed", "c2": "failed"})
+
+    assert status_of(SNAPSHOT) == "completed"
+    assert status_of(failed) == "failed"
+    assert status_of(replace(SNAPSHOT, error="speech failed")) == "failed"
+    assert status_of(replace(SNAPSHOT, phase="cancelled")) == "cancelled"
+
+
+def test_the_summary_names_the_slow_consumer() -> None:
+    """Who was slow, how full it was, and who waited."""
+    assert slow_node_sentence(SNAPSHOT) == (
+        "speech was the slow consumer: busy 95% of the time, at most 8 of 8 events in its"
+        " queue; model waited for it."
+    )
+
+
+def test_nobody_is_blamed_where_nobody_waited() -> None:
+    """A busy node is no bottleneck while the others are not held back."""
+    free = replace(SNAPSHOT, nodes={"speech": SPEECH, "model": replace(MODEL, backpressured_s=0)})
+
+    assert slow_node_sentence(free) == "No node kept another waiting."
+
+
+def test_the_summary_fits_what_happened() -> None:
+    """Headline, drops with reasons, and a line per node."""
+    lines = list(summary_lines(SNAPSHOT))
+
+    assert lines[0] == (
+        "completed in 10.0 s · at most 9 events in flight (a bound of 10)"
+        " · first token after 112 ms (model 101 ms)"
+    )
+    assert lines[1] == "dropped: speech 2 (oldest)"
+    assert [line.split()[0] for line in lines[4:]] == ["node", "model", "speech"]
+
+
+def test_many_conversations_are_counted_by_outcome() -> None:
+    """A person cannot read a thousand names."""
+    many: dict[str, Outcome] = {"c1": "completed", "c2": "failed", "c3": "completed"}
+
+    lines = list(summary_lines(replace(SNAPSHOT, conversations=many, bound=None)))
+
+    assert "no bound" in lines[0]
+    assert lines[1] == "3 conversations: 2 completed, 1 failed"
