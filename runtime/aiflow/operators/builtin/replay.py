@@ -14,7 +14,6 @@ from aiflow.operators.scope import Scope
 from aiflow.policies import Policy
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import find_dialect
-from aiflow.providers.failure import Failure
 from aiflow.providers.profile import DEFAULT_PROFILE
 from aiflow.resources import find_file
 from aiflow.transport.trace import Trace
@@ -121,10 +120,10 @@ class Replay(Source[ReplayParams]):
             decoder.push(data)
             while (payload := decoder.pull()) is not None:
                 yield at, payload
-                _raise_failure(payload, self.params.path)
         for payload in decoder.close(clean=trace.check() == "closed"):
             yield at, payload
-            _raise_failure(payload, self.params.path)
+        if decoder.failure is not None:
+            raise decoder.failure.as_error(self.params.path, trace.dialect)
 
     def _trace(self) -> Trace:
         path = find_file(self.params.path, self.folders)
@@ -146,9 +145,3 @@ class _Marks:
             self._has_delta = True
             self._scope.mark("first_delta", at)
         return Emit(_PORTS.get(type(payload), "out"), payload, at)
-
-
-def _raise_failure(payload: Payload, where: str) -> None:
-    """End as the recorded stream ended, after its last word has been passed on."""
-    if isinstance(payload, Control) and payload.kind == "finish" and "error" in payload.data:
-        raise Failure(**payload.data["error"]).as_error(where)
