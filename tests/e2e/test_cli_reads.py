@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from aiflow.operators.registry import Catalog
 
 EXAMPLE = graphs_dir() / "examples" / "slow-speech.aiflow.json"
 DROPS = graphs_dir() / "examples" / "drop-oldest.aiflow.json"
+
+TRACE = str(graphs_dir() / "traces" / "slow-speech.trace")
 
 STREAM = b"".join(
     b"data: " + json.dumps({"choices": [{"index": 0, "delta": delta}]}).encode() + b"\n\n"
@@ -188,11 +192,27 @@ class TestNormalize:
 
 
 class TestReplay:
-    """`aiflow replay` without `--serve`."""
+    """`aiflow replay`."""
+
+    def test_a_served_trace_answers_a_chat_request(self, aiflow_process) -> None:
+        """The address is the first line; the bytes are the trace's; Ctrl+C ends it."""
+        with aiflow_process("replay", TRACE, "--speed", "0", "--serve", "0") as process:
+            url = process.stdout.readline().decode().strip()
+            connection = HTTPConnection(url.removeprefix("http://"), timeout=20)
+            connection.request("POST", "/v1/chat/completions", b'{"stream": true}')
+            body = connection.getresponse().read()
+            connection.close()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+
+        assert body.endswith(b"data: [DONE]\n\n")
+        assert body.count(b"chat.completion.chunk") > 1600
+        assert process.returncode == 130
+        assert b"Traceback" not in err
 
     def test_a_trace_is_played_as_json_lines(self, aiflow) -> None:
         """At once with speed 0; each line has its time in the trace."""
-        called = aiflow("replay", graphs_dir() / "traces/slow-speech.trace", "--speed", "0")
+        called = aiflow("replay", TRACE, "--speed", "0")
 
         events = [json.loads(line) for line in called.out.splitlines()]
         assert called.code == 0
@@ -207,6 +227,9 @@ class TestReplay:
             (("gone.trace",), "gone.trace: it cannot be read"),
             ((str(DROPS),), "line 1"),
             (("gone.trace", "--speed", "-1"), "--speed is -1.0"),
+            ((TRACE, "--serve", "localhost"), "'localhost' is no address"),
+            ((TRACE, "--serve", "99999"), "'99999' is no address"),
+            ((TRACE, "--serve", "203.0.113.1:80"), "cannot listen at 203.0.113.1:80"),
         ],
     )
     def test_what_cannot_be_played_exits_with_2(

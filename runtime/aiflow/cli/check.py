@@ -9,7 +9,7 @@ from typing import Any
 from aiflow.cli.console import complain, put, put_json
 from aiflow.cli.exits import Exit
 from aiflow.cli.files import read_graph
-from aiflow.compiler.compile import Compiled
+from aiflow.compiler.compile import ClockName, Compiled
 from aiflow.compiler.compile import compile as compile_graph
 from aiflow.compiler.diagnostics import Diagnostic, Severity
 from aiflow.errors import GraphFileError
@@ -73,7 +73,7 @@ def finding_line(found: Diagnostic) -> str:
     return f"{line}\n    → {found.hint}" if found.hint else line
 
 
-def _check(file: str, catalog: Catalog, clock: str | None) -> Outcome:
+def _check(file: str, catalog: Catalog, clock: ClockName | None) -> Outcome:
     try:
         graph, base = read_graph(file)
     except GraphFileError as error:

@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from aiflow.cli.console import put_json
+from aiflow.cli.console import put, put_json, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.clock import SystemClock
 from aiflow.graph.shipped import graphs_dir
@@ -19,6 +19,9 @@ from aiflow.providers.profile import DEFAULT_PROFILE
 from aiflow.providers.reading import lines
 from aiflow.resources import find_file
 from aiflow.transport.trace import Trace
+from aiflow.transport.trace_server import TraceServer
+
+_LAST_PORT = 65535
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -27,7 +30,8 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         "replay",
         parents=[common],
         help="play a trace, or serve it as a provider",
-        description="Play a recorded stream: each event as a JSON line when its time has come.",
+        description="Play a recorded stream: each event as a JSON line when its time has come;"
+        " or serve it over HTTP, so that every chat request is answered with it.",
     )
     parser.add_argument("trace", metavar="TRACE", help="trace file")
     parser.add_argument(
@@ -36,6 +40,12 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         default=1.0,
         metavar="X",
         help="times faster than recorded; 0 is at once",
+    )
+    parser.add_argument(
+        "--serve",
+        metavar="ADDRESS",
+        help="serve it at host:port or port (0 is any free one) until Ctrl+C; the first line"
+        " of stdout is the address",
     )
     parser.set_defaults(command=replay)
 
@@ -46,8 +56,42 @@ def replay(options: argparse.Namespace) -> int:
         raise UsageError(f"--speed is {options.speed}; it must be 0 or more")
     path = find_file(options.trace, (Path(), graphs_dir())) or Path(options.trace)
     trace = Trace.open(path)
-    asyncio.run(_play(trace, options.speed))
+    if options.serve is None:
+        asyncio.run(_play(trace, options.speed))
+    else:
+        host, port = address(options.serve)
+        asyncio.run(_serve(trace, options.speed, host, port))
     return Exit.DONE
+
+
+def address(text: str) -> tuple[str, int]:
+    """Return host and port of `host:port`, `[::1]:port`, `:port` or `port`.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdecimal() or int(port) > _LAST_PORT:
+        raise UsageError(f"{text!r} is no address; write host:port or port, such as 8080")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+async def _serve(trace: Trace, speed: float, host: str, port: int) -> None:
+    """Serve the trace until the task is cancelled, as Ctrl+C does."""
+    server = TraceServer(trace, SystemClock(), host=host, port=port, speed=speed or None)
+    try:
+        await server.start()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"cannot listen at {host}:{port}: {reason}; choose another port"
+        ) from error
+    try:
+        put(server.url)
+        say(f"aiflow: serving {trace.path.name} ({trace.dialect}); Ctrl+C ends it")
+        await asyncio.Event().wait()
+    finally:
+        await server.stop()
 
 
 async def _play(trace: Trace, speed: float) -> None:
