@@ -8,7 +8,6 @@ per choice, or with one whose reason is `error`; nothing follows.
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,12 +18,10 @@ from aiflow.providers.failure import Failure
 from aiflow.providers.frames import MAX_FRAME_BYTES, Frame
 from aiflow.providers.framing import DetectedFraming
 from aiflow.providers.text import scrub
+from aiflow.transport.excerpt import page_text, shorten
 
 _END_MARKER = "[DONE]"
-_EXCERPT_CHARS = 200
 _CUT_SHORT = Failure("the connection broke off in mid-stream", "connection", retryable=True)
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _JSON = json.JSONDecoder()
 
 
@@ -37,6 +34,9 @@ class StreamDecoder:
     Args:
         reader: the dialect's reader, used for this answer only.
         max_frame_bytes: longest line, event or object; a longer one ends the stream.
+
+    Attributes:
+        failure: why the stream ended with an error; None where it did not, or not yet.
     """
 
     def __init__(self, reader: FrameReader, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -46,6 +46,7 @@ class StreamDecoder:
         self._is_ended = False
         self._has_bytes = False
         self._has_frames = False
+        self.failure: Failure | None = None
 
     @property
     def undecoded_bytes(self) -> int:
@@ -133,6 +134,7 @@ class StreamDecoder:
 
     def _fail(self, failure: Failure) -> list[Payload]:
         self._is_ended = True
+        self.failure = failure
         data = {
             "choice": 0,
             "reason": "error",
@@ -156,20 +158,8 @@ class StreamDecoder:
         return Failure(f"the provider sent no event that could be read{shown}", "protocol")
 
 
-def page_text(page: str) -> str:
-    """Return what a page of HTML says, in one short line: its title, else its text."""
-    title = _TITLE.search(page)
-    return shorten(title[1] if title else _TAG.sub(" ", page)) or "no text"
-
-
-def shorten(text: str) -> str:
-    """Return text on one line, cut where it is long."""
-    line = " ".join(scrub(text).split())
-    return line if len(line) <= _EXCERPT_CHARS else line[: _EXCERPT_CHARS - 1] + "…"
-
-
 def _malformed(text: str) -> Control:
-    return Control("notice", {"what": "malformed-frame", "text": shorten(text)})
+    return Control("notice", {"what": "malformed-frame", "text": shorten(scrub(text))})
 
 
 def _documents(text: str) -> list[Any]:

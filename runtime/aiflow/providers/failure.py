@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from aiflow.errors import ProviderError
 from aiflow.providers.text import scrub
@@ -61,15 +61,22 @@ class Failure:
         """Return plain values, for a `Control` and for JSON."""
         return asdict(self)
 
-    def as_error(self, where: str) -> ProviderError:
+    def as_error(self, where: str, dialect: str) -> ProviderError:
         """Return the error that a node raises.
 
         Args:
             where: the provider, as a person knows it.
+            dialect: the wire format it was read as.
         """
-        said = self.kind == "stream"
+        if self.kind == "protocol":
+            sentence = f"{self.message}; check that the endpoint speaks {dialect}"
+        elif self.kind == "stream":
+            advice = "try again" if self.retryable else "check the request and the model"
+            sentence = f"it ended the stream with an error: {self.message}; {advice}"
+        else:
+            sentence = f"{self.message}; try again"
         return ProviderError(
-            f"{where} ended the stream with an error: {self.message}" if said else self.message,
+            f"{where}: {sentence}",
             kind=self.kind,
             status=self.status,
             code=None if self.code is None else str(self.code),
@@ -83,7 +90,7 @@ class Failure:
         """Return the reading of an error that the transport raised."""
         return cls(
             message=error.detail or str(error),
-            kind=error.kind,  # type: ignore[arg-type]
+            kind=cast(FailureKind, error.kind),
             code=error.code,
             status=error.status,
             retryable=error.retryable,

@@ -92,24 +92,25 @@ class Trace:
         Raises:
             TraceError: a line is torn or wrong; all pieces before it have been yielded.
         """
-        for entry in self._entries():
+        for entry in self.entries():
             if isinstance(entry, TracePiece):
                 yield entry
 
-    def check(self) -> TraceEnd:
-        """Read it all and return how the recorded connection ended.
+    def check(self) -> None:
+        """Read it all once.
 
         Raises:
             TraceError: a line is torn or wrong.
         """
-        end: TraceEnd = "closed"
-        for entry in self._entries():
-            if not isinstance(entry, TracePiece):
-                end = entry
-        return end
+        for _ in self.entries():
+            pass
 
-    def _entries(self) -> Iterator[TracePiece | TraceEnd]:
-        """Yield the pieces, then how it ended."""
+    def entries(self) -> Iterator[TracePiece | TraceEnd]:
+        """Yield the pieces, then how the recorded connection ended.
+
+        Raises:
+            TraceError: a line is torn or wrong; all pieces before it have been yielded.
+        """
         last = 0.0
         with _opened(self.path) as file:
             _line(self.path, 1, file)

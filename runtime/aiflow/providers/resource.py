@@ -1,0 +1,232 @@
+"""The resource `provider`: an endpoint or a trace, a credential's name, and a dialect.
+
+On a real clock a trace is served by a small HTTP server of our own, so that it goes through the
+same sockets as a model; on the virtual clock the same bytes go to the same decoder in process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from aiflow.clock import Clock
+from aiflow.errors import PluginError, ResourceError, TraceError
+from aiflow.providers.chat import ChatStream
+from aiflow.providers.decoder import StreamDecoder
+from aiflow.providers.dialect import Dialect, find_dialect
+from aiflow.providers.messages import ChatRequest
+from aiflow.providers.profile import DEFAULT_PROFILE, ModelProfile
+from aiflow.providers.streams import HttpChatStream, TraceChatStream
+from aiflow.resources import Resource, ResourceParams
+from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
+from aiflow.transport.excerpt import place_of
+from aiflow.transport.trace import Trace
+from aiflow.transport.trace_server import TraceServer
+
+
+class ProviderParams(ResourceParams):
+    """Parameters of a provider: either `endpoint` or `trace`."""
+
+    endpoint: str = Field(
+        "",
+        description="Address of the API, such as http://127.0.0.1:11434 or one that ends in /v1.",
+    )
+    trace: str = Field(
+        "",
+        description="A recorded answer that is replayed instead; relative to the graph's folder.",
+    )
+    dialect: str = Field(
+        "openai-chat",
+        description="The wire format; a trace knows its own.",
+    )
+    credential: str = Field(
+        "",
+        description="Name of the environment variable that holds the key; never the key itself.",
+        pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$",
+        json_schema_extra={"x-editor": "secret-name"},
+    )
+    first_byte_timeout_s: float = Field(
+        300.0,
+        gt=0,
+        le=86_400,
+        description="Longest wait for the answer to begin; a server may load its model first.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    idle_timeout_s: float = Field(
+        60.0,
+        gt=0,
+        le=86_400,
+        description="Longest silence inside an answer; any byte counts as a sign of life.",
+        json_schema_extra={"x-unit": "s"},
+    )
+
+
+class Provider(Resource[ProviderParams]):
+    """Asks one endpoint for chat streams.
+
+    Attributes:
+        server: the trace's server; None where there is no trace, or no real clock.
+    """
+
+    kind: ClassVar[str] = "provider"
+    title: ClassVar[str] = "Model provider"
+    summary: ClassVar[str] = "A model endpoint, or a trace that answers as one."
+    Params: ClassVar[type[ResourceParams]] = ProviderParams
+
+    server: TraceServer | None = None
+    _clock: Clock | None = None
+    _client: HttpClient | None = None
+    _trace: Trace | None = None
+    _endpoint: str = ""
+    _secret: str = ""
+
+    def credentials(self) -> tuple[str, ...]:
+        """Return the name of the variable that holds the key."""
+        return (self.params.credential,) if self.params.credential else ()
+
+    def needs_real_clock(self) -> str:
+        """Say that a server's time is real; a trace's is not."""
+        return "" if self.params.trace else "it talks to a server, whose time is real"
+
+    def check(self) -> Iterator[str]:
+        """Yield what keeps it from starting."""
+        params = self.params
+        if bool(params.endpoint) == bool(params.trace):
+            yield "it needs either an endpoint or a trace; set one of them"
+            return
+        if params.trace:
+            yield from self._check_trace()
+        else:
+            yield from _check_endpoint(params.endpoint)
+        try:
+            find_dialect(params.dialect)
+        except PluginError as error:
+            yield f"the dialect cannot be used: {error}"
+
+    async def start(self, clock: Clock) -> None:
+        """Open the trace or the client.
+
+        Raises:
+            ResourceError: params are wrong, the key is not set, or the trace cannot be read.
+        """
+        for fault in self.check():
+            raise ResourceError(self.id, fault)
+        self._secret = self._read_secret()
+        self._clock = clock
+        self._endpoint = self.params.endpoint
+        if self.params.trace:
+            await self._start_trace(clock)
+        if self._endpoint:
+            self._client = HttpClient(self._endpoint, clock)
+
+    async def stop(self) -> None:
+        """Close connections and the trace's server."""
+        client, self._client = self._client, None
+        server, self.server = self.server, None
+        if client is not None:
+            await client.aclose()
+        if server is not None:
+            await server.stop()
+
+    def stream_chat(
+        self, request: ChatRequest, profile: ModelProfile = DEFAULT_PROFILE
+    ) -> ChatStream:
+        """Return the answer's stream; nothing is sent before it is iterated.
+
+        Raises:
+            ResourceError: the provider has not been started.
+        """
+        if self._clock is None:
+            raise ResourceError(self.id, "it has not been started")
+        dialect = self._dialect()
+        decoder = StreamDecoder(dialect.reader(profile))
+        if self._client is None:
+            if self._trace is None:
+                raise ResourceError(self.id, "it has been stopped")
+            where = f"provider {self.id} ({self._trace.path.name})"
+            return TraceChatStream(self._trace, decoder, self._clock, where)
+        call = dialect.encode(request, profile)
+        headers = dict(call.headers)
+        if self._secret:
+            headers |= dialect.credential_headers(self._secret)
+        where = f"provider {self.id} ({place_of(self._endpoint)})"
+        http_request = HttpRequest(
+            url=dialect.url(self._endpoint, call.path),
+            body=call.body,
+            headers=headers,
+            where=where,
+            credential=self.params.credential,
+            secret=self._secret,
+        )
+        timeouts = Timeouts(self.params.first_byte_timeout_s, self.params.idle_timeout_s)
+        stream = self._client.stream(http_request, timeouts)
+        return HttpChatStream(stream, decoder, self._clock, where, dialect.name)
+
+    def _dialect(self) -> Dialect:
+        return find_dialect(self._trace.dialect if self._trace else self.params.dialect)
+
+    def _check_trace(self) -> Iterator[str]:
+        path = self.find(self.params.trace)
+        if path is None:
+            yield f"there is no trace {self.params.trace}; correct the path"
+            return
+        try:
+            trace = Trace.open(path)
+        except TraceError as error:
+            yield f"the trace cannot be read: {error}"
+            return
+        if "dialect" in self.params.model_fields_set and trace.dialect != self.params.dialect:
+            yield (
+                f"the trace {self.params.trace} is in {trace.dialect} and not in"
+                f" {self.params.dialect}; leave `dialect` out"
+            )
+
+    async def _start_trace(self, clock: Clock) -> None:
+        path = self.find(self.params.trace)
+        if path is None:
+            raise ResourceError(self.id, f"there is no trace {self.params.trace}")
+        try:
+            self._trace = Trace.open(path)
+            # Read to its end once, so that a torn line is told now and not in mid-run.
+            self._trace.check()
+        except TraceError as error:
+            raise ResourceError(self.id, f"the trace cannot be read: {error}") from error
+        if clock.is_virtual:
+            return
+        self.server = TraceServer(self._trace, clock)
+        try:
+            await self.server.start()
+        except OSError as error:
+            raise ResourceError(
+                self.id, f"its trace server cannot listen on 127.0.0.1 ({error.strerror})"
+            ) from error
+        self._endpoint = self.server.url
+
+    def _read_secret(self) -> str:
+        name = self.params.credential
+        if not name:
+            return ""
+        secret = os.environ.get(name, "").strip()
+        if not secret:
+            raise ResourceError(
+                self.id, f"the environment variable {name} is not set; put the key into it"
+            )
+        return secret
+
+
+def _check_endpoint(endpoint: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(endpoint)
+        is_right = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_right = is_right and parts.port != 0
+    except ValueError:
+        yield f"the endpoint {endpoint} is no address"
+        return
+    if parts.username or parts.password:
+        yield "the endpoint holds a password; name the key's variable in `credential` instead"
+    elif not is_right:
+        yield f"the endpoint {endpoint} is no http or https address"

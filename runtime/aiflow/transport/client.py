@@ -1,0 +1,302 @@
+"""HTTP to a model endpoint: one client per provider, one lazily read stream per request.
+
+Reading is the only thing that makes bytes come: between two reads the socket is left alone, and
+its receive buffer is small, so that a full graph soon stops the server. No retry lives here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+
+from aiflow.clock import Clock
+from aiflow.errors import ProviderError
+from aiflow.transport import failures
+from aiflow.transport.watch import WaitWatch
+
+T = TypeVar("T")
+
+# With this, one read brings less than 64 KiB, whatever the loop would take.
+RECEIVE_BUFFER_BYTES = 32 * 1024
+CONNECT_TIMEOUT_S = 10.0
+_DRAIN_S = 0.05
+_ERROR_BODY_BYTES = 64 * 1024
+# As many streams as a graph opens: how many that are is the graph's business.
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=8)
+_FIRST_REFUSAL = 300
+_SENT = "http11.send_request_body.complete"
+_NO_STREAMS = ("text/html", "application/xhtml", "application/pdf", "application/zip")
+_NO_STREAM_KINDS = ("image", "audio", "video", "font")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A POST whose answer is a stream.
+
+    Attributes:
+        body: JSON.
+        where: the provider, as a person knows it; begins every error's sentence.
+        credential: name of the environment variable that holds the key, "" for none.
+        secret: the key that `headers` carry; kept out of errors.
+    """
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    where: str = ""
+    credential: str = ""
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long to wait; only time spent waiting for bytes counts.
+
+    Attributes:
+        first_byte_s: from sending the request to the first byte of the answer's body.
+        idle_s: between any two bytes after that, comments and pings included.
+    """
+
+    first_byte_s: float = 300.0
+    idle_s: float = 60.0
+
+
+class HttpClient:
+    """The connections to one endpoint.
+
+    Args:
+        url: the endpoint; a loopback one is never asked through a proxy.
+        clock: must be a real one.
+    """
+
+    def __init__(self, url: str, clock: Clock) -> None:
+        self._clock = clock
+        self._client = httpx.AsyncClient(
+            trust_env=not is_loopback(url),
+            transport=None if _is_proxied(url) else _direct(url),
+            timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S),
+            limits=_LIMITS,
+            follow_redirects=False,
+        )
+
+    def stream(self, request: HttpRequest, timeouts: Timeouts) -> HttpStream:
+        """Return the answer's stream; nothing is sent before its first read."""
+        return HttpStream(self._client, request, timeouts, self._clock)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+
+class HttpStream:
+    """One request and its answer's bytes, decompressed.
+
+    Attributes:
+        request_sent_at: when the request had left, seconds on the clock; None before.
+    """
+
+    def __init__(
+        self, client: httpx.AsyncClient, request: HttpRequest, timeouts: Timeouts, clock: Clock
+    ) -> None:
+        self.request_sent_at: float | None = None
+        self._client = client
+        self._request = request
+        self._timeouts = timeouts
+        self._clock = clock
+        self._watch = WaitWatch(clock)
+        self._response: httpx.Response | None = None
+        self._pieces: AsyncIterator[bytes] | None = None
+        self._has_first_byte = False
+        self._first_byte_left_s = timeouts.first_byte_s
+        self._is_closed = False
+        self._is_reading = False
+
+    async def read(self) -> bytes | None:
+        """Return the next bytes, as many as one read brought; None at the end of the body.
+
+        Raises:
+            ProviderError: nobody is there, the server refused, timed out, sent no stream, or
+                broke off. The connection is closed then, as it is when the read is cancelled.
+        """
+        return None if self._is_closed else await self._read_once()
+
+    async def drain(self) -> None:
+        """Read on to an end that is due at once, so that the connection can serve again."""
+        with suppress(TimeoutError, httpx.HTTPError):
+            while self._pieces is not None:
+                piece = await self._watch.wait(_next(self._pieces), _DRAIN_S)
+                if piece is None:
+                    break
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connection, unless its answer has been read to the end; safe to repeat."""
+        self._is_closed = True
+        self._watch.close()
+        response, self._response = self._response, None
+        pieces, self._pieces = self._pieces, None
+        if response is not None:
+            await response.aclose()
+        if self._is_reading:
+            # Another task waits for bytes: the closed connection ends its wait, and it the rest.
+            return
+        # httpx reads through a chain of generators. One that is only dropped is ended later, by
+        # a task of the loop's; a read on the closed connection ends them all now.
+        with suppress(httpx.HTTPError):
+            while pieces is not None and await _next(pieces) is not None:
+                pass
+
+    async def _read_once(self) -> bytes | None:
+        self._is_reading = True
+        try:
+            pieces = self._pieces
+            if pieces is None:
+                pieces = self._pieces = await self._open()
+            piece = await self._wait(_next(pieces))
+        except BaseException as error:
+            # Closed by another task meanwhile: then its end is no news.
+            is_news = not (self._is_closed and isinstance(error, ProviderError))
+            self._is_reading = False
+            await self.aclose()
+            if is_news:
+                raise
+            return None
+        self._is_reading = False
+        self._has_first_byte = True
+        if piece is None:
+            await self.aclose()
+        return piece
+
+    async def _open(self) -> AsyncIterator[bytes]:
+        request = self._client.build_request(
+            "POST",
+            self._request.url,
+            content=self._request.body,
+            # A compressing server or proxy holds events back until a block is full.
+            headers={
+                "content-type": "application/json",
+                "accept-encoding": "identity",
+                **self._request.headers,
+            },
+            extensions={"trace": self._note},
+        )
+        response = await self._wait(self._client.send(request, stream=True))
+        self._response = response
+        content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if response.status_code >= _FIRST_REFUSAL:
+            raise failures.refused(
+                self._request.where,
+                response.status_code,
+                dict(response.headers),
+                await self._beginning(response),
+                self._request.credential,
+                self._request.secret,
+            )
+        if content_type in _NO_STREAMS or content_type.partition("/")[0] in _NO_STREAM_KINDS:
+            body = await self._beginning(response)
+            raise failures.not_a_stream(
+                self._request.where, content_type, body, self._request.secret
+            )
+        return response.aiter_bytes()
+
+    async def _beginning(self, response: httpx.Response) -> bytes:
+        """Return the first part of a body that tells why there is no stream."""
+        body = b""
+        self._pieces = response.aiter_bytes()
+        while len(body) < _ERROR_BODY_BYTES:
+            piece = await self._wait(_next(self._pieces))
+            if piece is None:
+                break
+            self._has_first_byte = True
+            body += piece
+        return body[:_ERROR_BODY_BYTES]
+
+    async def _wait(self, awaitable: Awaitable[T]) -> T:
+        """Wait for one step of the exchange and turn what goes wrong into our errors."""
+        where = self._request.where
+        began = self._clock.now()
+        limit_s = self._timeouts.idle_s if self._has_first_byte else self._first_byte_left_s
+        try:
+            return await self._watch.wait(awaitable, max(0.0, limit_s))
+        except TimeoutError:
+            if self._has_first_byte:
+                raise failures.silent(where, self._timeouts.idle_s) from None
+            raise failures.silent_from_the_start(where, self._timeouts.first_byte_s) from None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise failures.nobody_there(where, _connect_reason(error)) from error
+        except httpx.DecodingError as error:
+            raise failures.not_decodable(where, str(error)) from error
+        except httpx.TransportError as error:
+            raise failures.broken_off(where, _reason(error)) from error
+        finally:
+            if not self._has_first_byte:
+                self._first_byte_left_s -= self._clock.now() - began
+
+    async def _note(self, event: str, info: dict[str, Any]) -> None:
+        if event == _SENT:
+            self.request_sent_at = self._clock.now()
+
+
+async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
+    async for piece in pieces:
+        return piece
+    return None
+
+
+def is_loopback(url: str) -> bool:
+    """Say whether an address is on this machine."""
+    host = (urlsplit(url).hostname or "").rstrip(".").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+def _is_proxied(url: str) -> bool:
+    """Say whether the environment sends this address through a proxy."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    if is_loopback(url) or not {parts.scheme, "all"} & proxies.keys():
+        return False
+    return not proxy_bypass(parts.hostname or "")
+
+
+def _direct(url: str) -> httpx.AsyncHTTPTransport:
+    """Return a transport whose sockets hold little for us."""
+    option = (socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    # Without TLS there is nothing to verify, and reading the system's certificates takes time.
+    is_plain = urlsplit(url).scheme == "http"
+    verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True
+    return httpx.AsyncHTTPTransport(
+        verify=verify, trust_env=not is_loopback(url), limits=_LIMITS, socket_options=[option]
+    )
+
+
+def _connect_reason(error: Exception) -> str:
+    """Return why there is no connection, in the system's words without its numbers."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"no answer within {CONNECT_TIMEOUT_S:g} s"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "the host's name is not known"
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection refused"
+        cause = cause.__cause__ or cause.__context__
+    return _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
