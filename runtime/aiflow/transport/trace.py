@@ -96,14 +96,17 @@ class Trace:
             if isinstance(entry, TracePiece):
                 yield entry
 
-    def check(self) -> None:
-        """Read it all once.
+    def check(self) -> TraceEnd:
+        """Read it all once and return how the recorded connection ended.
 
         Raises:
             TraceError: a line is torn or wrong.
         """
-        for _ in self.entries():
-            pass
+        end: TraceEnd = "closed"
+        for entry in self.entries():
+            if not isinstance(entry, TracePiece):
+                end = entry
+        return end
 
     def entries(self) -> Iterator[TracePiece | TraceEnd]:
         """Yield the pieces, then how the recorded connection ended.

@@ -295,18 +295,5 @@ class _Connection(asyncio.Protocol):
         return target.partition("?")[0]
 
 
-def parse_address(address: str) -> tuple[str, int]:
-    """Return host and port of `HOST:PORT`, `:PORT` or `PORT`; without a host, this machine's.
-
-    Raises:
-        ValueError: it is none of these.
-    """
-    host, _, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004 - the largest port there is
-        raise ValueError(f"{address!r} is no address: write HOST:PORT, such as 127.0.0.1:8080")
-    return host, int(port)
-
-
 def _refusal(status: int, message: str) -> tuple[int, dict[str, Any]]:
     return status, {"error": {"message": message, "type": "invalid_request_error", "code": status}}
