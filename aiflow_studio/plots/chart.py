@@ -1,7 +1,8 @@
 """`Chart`: one plot with labels that stand at the ends of the lines.
 
 Everything is made once and reused: curves, bounds and labels come from pools, and an update
-only sets data. Cosmetic pens of one pixel without antialiasing, because both cost a multiple.
+only sets data. Cosmetic pens without antialiasing, which costs a multiple; two pixels for curves,
+to be seen from the back of a room, cost nothing here because only the corners of a line are kept.
 What is drawn is decided in `panel`, the numbers are made in `series`.
 """
 
@@ -109,6 +110,9 @@ class Chart(QWidget):
         """Draw in other colours; curves follow at the next `show_curves`."""
         self._theme = theme
         self.plot.setBackground(theme.panel)
+        for label in self._labels:
+            # A line that runs under its label would strike the words through.
+            label.fill = pg.mkBrush(theme.panel)
         for axis in (self._left, self._bottom):
             axis.setPen(QPen(QColor(theme.line)))
             axis.setTextPen(QPen(QColor(theme.muted)))
@@ -140,6 +144,9 @@ class Chart(QWidget):
             item.setVisible(False)
             # Labels may stand beyond the last sample, but never widen the axes.
             self._item.addItem(item, ignoreBounds=True)
+        for label in self._labels:
+            # Labels stand line by line; the margin a document has would cover the next one.
+            label.textItem.document().setDocumentMargin(1)
         self.set_text_scale(self._scale)
 
     def _lay_out(self) -> None:
@@ -185,7 +192,7 @@ class Chart(QWidget):
         y_range: tuple[float, float],
         pixel: float,
     ) -> None:
-        line_px = QFontMetricsF(make_font(self._scale, _LABEL_PX)).height()
+        line_px = QFontMetricsF(make_font(self._scale, _LABEL_PX)).height() + 2
         wanted = [
             (at, float(np.log10(curve.line.last)) if self._is_log else curve.line.last)
             for at, curve in enumerate(curves)
@@ -207,7 +214,7 @@ class Chart(QWidget):
 
 def _pen(color: str, dashes: tuple[float, ...]) -> QPen:
     pen = QPen(QColor(color))
-    pen.setWidth(1)
+    pen.setWidth(1 if dashes else 2)
     pen.setCosmetic(True)
     if dashes:
         pen.setDashPattern(list(dashes))

@@ -12,6 +12,7 @@ from aiflow.metrics.snapshot import LatencyStats, NodeStats, Snapshot
 from aiflow_studio.document.selection import Selection
 from aiflow_studio.plots.chart import DASHED, DOTTED, Chart, Curve
 from aiflow_studio.plots.series import (
+    FILLING,
     MOST_NODES,
     SteadyTop,
     bounds,
@@ -86,9 +87,9 @@ class PlotsPanel(QWidget):
             self._run_started = last.started_at
             self._chosen = ()
             self._top.reset()
-        self._chosen = choose(last, self._selection.nodes, self._chosen)
-        for node in sorted(self._chosen, key=lambda name: -last.nodes[name].max_depth):
-            self._colors.setdefault(node, len(self._colors))
+        self._chosen = self._in_order_of_filling(
+            last, choose(last, self._selection.nodes, self._chosen)
+        )
         window = time_window(last.at - last.started_at)
         since = last.started_at + max(0.0, window[0])
         snapshots = self._history.since(since - 1.0)
@@ -142,14 +143,28 @@ class PlotsPanel(QWidget):
             )
         self.latency_chart.show_curves(curves, [], window, _decades(curves))
 
+    def _in_order_of_filling(self, last: Snapshot, nodes: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the nodes that filled first before the others, and give them a colour.
+
+        A queue in which little has ever stood stays grey: what is coloured is worth a look.
+        """
+        for node in nodes:
+            stats = last.nodes[node]
+            if stats.max_depth >= max(2.0, FILLING * (stats.queue_capacity or 0)):
+                self._colors.setdefault(node, len(self._colors))
+        last_of_all = len(self._colors)
+        return tuple(sorted(nodes, key=lambda node: self._colors.get(node, last_of_all)))
+
     def _color(self, node: str) -> str:
         """Return the node's colour, the same as long as the studio is open."""
         theme = self._theme
+        if node not in self._colors:
+            return theme.muted
         palette = (
             *(theme.busy, theme.backpressured, theme.window_blocked),
             *(theme.chunk, theme.token, theme.retrieval),
         )
-        return palette[self._colors.get(node, 0) % len(palette)]
+        return palette[self._colors[node] % len(palette)]
 
 
 def _wait(stats: NodeStats) -> LatencyStats:

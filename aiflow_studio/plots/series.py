@@ -26,7 +26,7 @@ LATENCY_S = 1.0
 #: Smallest latency drawn, in milliseconds; on a log scale nothing is at 0.
 FLOOR_MS = 0.01
 #: From how full a queue counts as filling, as a share of its capacity.
-_FILLING = 0.25
+FILLING = 0.25
 
 #: Widths of the time axis in seconds; the first that holds the run is taken, then it scrolls.
 WINDOWS_S = (10.0, 20.0, 40.0)
@@ -146,7 +146,7 @@ def bounds(snapshot: Snapshot, nodes: Sequence[str]) -> tuple[int, ...]:
         for name in nodes
         if (stats := snapshot.nodes.get(name)) is not None
         and stats.queue_capacity is not None
-        and stats.max_depth >= max(1.0, _FILLING * stats.queue_capacity)
+        and stats.max_depth >= max(1.0, FILLING * stats.queue_capacity)
     }
     return tuple(sorted(found))
 

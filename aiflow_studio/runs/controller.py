@@ -43,10 +43,10 @@ class RunController(QObject):
         refused(str): why a run did not start, one sentence.
     """
 
-    started = Signal(object)
+    started = Signal(RunRequest)
     phase_changed = Signal(str)
-    sampled = Signal(object)
-    shown = Signal(object)
+    sampled = Signal(Snapshot)
+    shown = Signal(list)
     refused = Signal(str)
 
     def __init__(self, host: RunHost, parent: QObject | None = None) -> None:
@@ -125,6 +125,13 @@ class RunController(QObject):
         """End what runs and start `request`; say whether it began."""
         await self.end()
         return self.start(request)
+
+    def forget(self) -> None:
+        """Be as before the first run; nothing may be running."""
+        if not self.is_active:
+            self._request = self._snapshot = None
+            self.history.clear()
+            self._set_phase("idle")
 
     def sample(self) -> None:
         """Pull numbers and text from the host now."""

@@ -139,7 +139,7 @@ def fill_in(rules: str, theme: Theme, scale: float) -> str:
     """Return a stylesheet with the theme's colours and scaled sizes in place.
 
     `@text` is a colour, `@tint(ok, 0.2)` the panel's colour with a share of it, `@px(13)`
-    a size that grows with the text.
+    a size that grows with the text, `@icon(arrow)` the path of an icon.
 
     Raises:
         AttributeError: the rules name a colour that themes do not have.
@@ -149,6 +149,8 @@ def fill_in(rules: str, theme: Theme, scale: float) -> str:
         name, argument, share = match.groups()
         if name == "px":
             return f"{max(1, round(float(argument) * scale))}px"
+        if name == "icon":
+            return resource("icons", f"{argument}.svg").as_posix()
         if name == "tint":
             return theme.tint(argument, float(share))
         if name == "disabled":
@@ -175,4 +177,7 @@ def icon(name: str, color: str) -> QIcon:
     painter = QPainter(pixmap)
     renderer.render(painter, QRectF(0, 0, _ICON_PX, _ICON_PX))
     painter.end()
-    return QIcon(pixmap)
+    made = QIcon(pixmap)
+    # The stylesheet dims what cannot be used; Qt's own grey would hide a running run's button.
+    made.addPixmap(pixmap, QIcon.Mode.Disabled)
+    return made

@@ -1,0 +1,41 @@
+"""`aiflow-studio`: check that a window can be opened, then open it.
+
+Qt is imported only after the checks: a bad pair of versions aborts the interpreter, and so does
+Qt itself without a display.
+
+Exit codes: 0 closed, 1 it cannot start here, 2 usage or a file that cannot be opened.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from aiflow_studio.app import guard
+from aiflow_studio.app.options import parse
+
+CANNOT_START = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the studio until its window is closed; return the exit code."""
+    options = parse(sys.argv[1:] if arguments is None else arguments)
+    fault = guard.check_versions(sys.version_info[:2], guard.installed_pyside())
+    fault = fault or guard.probe_display()
+    if fault is not None:
+        complain(f"{fault} To run a graph without a window: aiflow run GRAPH")
+        return CANNOT_START
+
+    from aiflow_studio.app.start import start  # noqa: PLC0415 - Qt, only after the checks
+
+    return start(options)
+
+
+def complain(sentence: str) -> None:
+    """Print a sentence to stderr; a program started without a console has none."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"aiflow-studio: {sentence}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

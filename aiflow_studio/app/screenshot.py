@@ -1,0 +1,50 @@
+"""`--screenshot`: a picture of the window some seconds into a run, and one line about it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from aiflow.clock import Clock, SystemClock
+from aiflow_studio.app.studio import Studio, problem_count
+
+CANNOT_WRITE = 2
+
+
+async def take(studio: Studio, path: Path, after_s: float, clock: Clock | None = None) -> int:
+    """Wait `after_s` seconds, write the picture, print the line; return the exit code."""
+    await (clock or SystemClock()).sleep(after_s)
+    if studio.runs.is_active:
+        studio.runs.sample()
+    line = json.dumps(report(studio), ensure_ascii=False)
+    if not studio.window.grab().save(str(path)):
+        sys.stderr.write(
+            f"aiflow-studio: {path}: the picture cannot be written;"
+            " check the folder, and that the name ends in .png or .jpg\n"
+        )
+        return CANNOT_WRITE
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    return 0
+
+
+def report(studio: Studio) -> dict[str, Any]:
+    """Return what the line says: state, sizes, and each queue's depth now and at most."""
+    snapshot = studio.runs.snapshot
+    graph = studio.document.graph
+    fed = {edge.target.node for edge in graph.edges.values()}
+    queues = {
+        name: stats
+        for name, stats in (snapshot.nodes.items() if snapshot is not None else ())
+        if name in fed
+    }
+    return {
+        "state": studio.runs.phase,
+        "nodes": len(graph.nodes),
+        "edges": len(graph.edges),
+        "problems": problem_count(studio.linter.check_now()),
+        "depth": {name: stats.depth for name, stats in queues.items()},
+        "max_depth": {name: stats.max_depth for name, stats in queues.items()},
+    }

@@ -1,0 +1,132 @@
+"""Start and end of the program: application, event loop, studio, and the way out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import sys
+
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QMessageLogContext,
+    Qt,
+    QtMsgType,
+    qInstallMessageHandler,
+)
+from PySide6.QtWidgets import QApplication
+
+from aiflow.errors import GraphFileError
+from aiflow.operators.registry import Catalog
+from aiflow_studio import __version__
+from aiflow_studio.app.crash import CrashReporter
+from aiflow_studio.app.loop import new_loop
+from aiflow_studio.app.options import Options
+from aiflow_studio.app.screenshot import take
+from aiflow_studio.app.settings import SettingsFile
+from aiflow_studio.app.studio import Studio
+from aiflow_studio.runs.embedded import EmbeddedHost
+from aiflow_studio.ui.look import icon
+from aiflow_studio.ui.theme import DARK, THEMES
+
+BAD_FILE = 2
+
+_log = logging.getLogger("qt")
+_LEVELS = {
+    QtMsgType.QtDebugMsg: logging.DEBUG,
+    QtMsgType.QtInfoMsg: logging.INFO,
+    QtMsgType.QtWarningMsg: logging.WARNING,
+    QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtMsgType.QtFatalMsg: logging.CRITICAL,
+}
+#: Said by platforms without a window manager, which is what was asked for.
+_HARMLESS = "This plugin does not support"
+
+
+def start(options: Options) -> int:
+    """Open the window and return, once it is closed, the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    qInstallMessageHandler(_hear_qt)
+    app = make_application()
+    crash = CrashReporter()
+    crash.install()
+    try:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.get_loop().set_exception_handler(crash.loop_handler)
+            return runner.run(_live(app, options, crash))
+    finally:
+        crash.uninstall()
+        _let_go()
+
+
+def make_application() -> QApplication:
+    """Return the application, named, and not ending by itself with its last window."""
+    QApplication.setHighDpiScaleFactorRoundingPolicy(
+        Qt.HighDpiScaleFactorRoundingPolicy.PassThrough
+    )
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("aiflow-studio")
+    app.setApplicationVersion(__version__)
+    app.setDesktopFileName("aiflow-studio")
+    # Qt would stop the loop under the tasks that are still ending.
+    app.setQuitOnLastWindowClosed(False)
+    app.setWindowIcon(icon("studio", DARK.accent))
+    return app
+
+
+async def _live(app: QApplication, options: Options, crash: CrashReporter) -> int:
+    """Make the studio, live until it is closed, take it down."""
+    catalog = Catalog.load()
+    # A picture shows what a first start shows, on every machine.
+    forgets = options.safe or options.screenshot is not None
+    settings = SettingsFile(None) if forgets else SettingsFile.of_this_user()
+    studio = Studio(app, catalog, EmbeddedHost(catalog), settings, crash)
+    try:
+        if options.theme is not None:
+            studio.look.set_theme(THEMES[options.theme])
+        studio.bar.choose_strategy(options.strategy)
+        studio.open_at_start(options.graph)
+    except GraphFileError as error:
+        sys.stderr.write(f"aiflow-studio: {error}\n")
+        studio.window.close_for_good()
+        await studio.dismantle()
+        return BAD_FILE
+    _hear_signals(studio)
+    studio.window.show()
+    studio.canvas.widget().setFocus()
+    if options.run:
+        studio.commands.run()
+    if options.screenshot is not None:
+        code = await take(studio, options.screenshot, options.after)
+        await studio.leave()
+    else:
+        code = 0
+        await studio.closed
+    await studio.dismantle()
+    return code
+
+
+def _hear_qt(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
+    """Put what Qt has to say into the log, but for what every start without a screen says."""
+    if not message.startswith(_HARMLESS):
+        _log.log(_LEVELS.get(kind, logging.WARNING), "%s", message)
+
+
+def _hear_signals(studio: Studio) -> None:
+    """Close the window on Ctrl-C, with its question; leave at once when told to terminate."""
+    loop = asyncio.get_running_loop()
+    # Windows has no such handlers; there Ctrl-C ends the program as ever.
+    with contextlib.suppress(NotImplementedError):
+        loop.add_signal_handler(signal.SIGINT, studio.window.close)
+        loop.add_signal_handler(
+            signal.SIGTERM, lambda: studio.errands.run(studio.leave(), "terminate")
+        )
+
+
+def _let_go() -> None:
+    """Delete what Qt was asked to delete before Python takes its modules apart."""
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    gc.collect()
