@@ -173,6 +173,18 @@ def output_type(node: ResolvedNode, port: Port, types: dict[str, PortType]) -> P
     return narrower if port.type.accepts(narrower) else port.type
 
 
+def is_type_known(node: ResolvedNode, name: str) -> bool:
+    """Say whether it is clear what leaves by an out-port.
+
+    It is not where the operator is unknown, or where what comes in leaves again and nothing
+    is connected there yet.
+    """
+    port = out_port(node, name) if node.type else None
+    if port is None:
+        return False
+    return not port.like or any(edge.target.port == port.like for edge in node.incoming)
+
+
 def _infer_types(node: ResolvedNode, types: dict[str, PortType]) -> None:
     leaving: dict[str, PortType] = {}
     for edge in node.outgoing:

@@ -101,10 +101,12 @@ def render(value: Any, where: str, depth: int = 0, *, open_levels: int = 0) -> s
     Raises:
         GraphFileError: something in it has no form in JSON.
     """
-    if depth > MAX_DEPTH:
-        raise _too_deep(where)
-    if not isinstance(value, Mapping | list | tuple) or not value:
+    if not isinstance(value, Mapping | list | tuple):
         return _scalar(value, where)
+    if depth >= MAX_DEPTH:
+        raise _too_deep(where)
+    if not value:
+        return "{}" if isinstance(value, Mapping) else "[]"
     if open_levels <= 0:
         line = _one_line(value, where, depth)
         if len(line) + 2 * depth <= WIDTH:
@@ -197,7 +199,7 @@ def _too_deep(where: str) -> GraphFileError:
 
 def _depth_exceeds(value: Any, limit: int) -> bool:  # noqa: ANN401
     level = [value]
-    for _ in range(limit + 1):
+    for _ in range(limit):
         level = [
             item
             for outer in level
@@ -222,7 +224,9 @@ def _string(text: str) -> str:
 
 
 def _one_line(value: Any, where: str, depth: int) -> str:  # noqa: ANN401
-    if depth > MAX_DEPTH:
+    if not isinstance(value, Mapping | list | tuple):
+        return _scalar(value, where)
+    if depth >= MAX_DEPTH:
         raise _too_deep(where)
     if isinstance(value, Mapping):
         parts = (
@@ -230,9 +234,7 @@ def _one_line(value: Any, where: str, depth: int) -> str:  # noqa: ANN401
             for key, item in value.items()
         )
         return "{" + ", ".join(parts) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_one_line(item, where, depth + 1) for item in value) + "]"
-    return _scalar(value, where)
+    return "[" + ", ".join(_one_line(item, where, depth + 1) for item in value) + "]"
 
 
 def _scalar(value: Any, where: str) -> str:  # noqa: ANN401 - one line per kind
@@ -246,8 +248,6 @@ def _scalar(value: Any, where: str) -> str:  # noqa: ANN401 - one line per kind
         return value.text
     if isinstance(value, float) and math.isfinite(value):
         return float.__repr__(value)
-    if isinstance(value, Mapping | list | tuple):
-        return "{}" if isinstance(value, Mapping) else "[]"
     raise GraphFileError(
         where,
         f"a value of type {type(value).__name__} cannot be written as JSON",

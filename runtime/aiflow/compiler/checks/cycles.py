@@ -42,7 +42,7 @@ def feedback_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
                 "remove the edge, or use a newer AiFlow",
                 edge=edge.id,
                 field="feedback",
-                fix=fix("Make it an ordinary edge", edits.set_feedback, edge.id, None),
+                fix=fix("Remove the edge", edits.disconnect, edge.id),
             )
 
 

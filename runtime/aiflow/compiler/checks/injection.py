@@ -44,13 +44,13 @@ def resources_fit(resolved: Resolved) -> Iterator[Diagnostic]:
             given = resolved.resources.get(node.node.resources.get(name, ""))
             if given is not None and given.entry.kind != kind:
                 yield found.error(
-                    "node {node} needs a {kind} as {field}, but {resource} is a {other}",
+                    "node {node} needs a {kind} as {field}, but {resource} is of the kind {other}",
                     "choose a resource of the kind {kind}",
                     node=node.id,
                     field=name,
                     kind=kind,
                     resource=given.entry.id,
-                    other=given.entry.kind or "resource without a kind",
+                    other=given.entry.kind or '""',
                 )
 
 
@@ -112,7 +112,7 @@ def credentials_are_set(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         names, _ = made(resource.resource.credentials)
         for name in names or ():
-            if not os.environ.get(name):
+            if not os.environ.get(name, "").strip():
                 yield find(
                     "the environment variable {variable}, the credential of resource"
                     " {resource}, is not set",

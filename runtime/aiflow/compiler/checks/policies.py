@@ -75,7 +75,7 @@ def policies_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
                 "leave it out, or use a newer AiFlow",
                 node=node.id,
                 field=field,
-                value=value,
+                value=f"{value:g}" if isinstance(value, float) else value,
                 fix=_policy_fix(f"Leave out {field}", node, **{field.partition(".")[0]: UNSET}),
             )
     for edge in resolved.edges.values():

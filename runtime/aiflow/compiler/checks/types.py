@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from aiflow.compiler.diagnostics import Diagnostic
 from aiflow.compiler.findings import Check, Finding, did_you_mean, fix, listed
-from aiflow.compiler.resolved import Resolved, in_port
+from aiflow.compiler.resolved import Resolved, in_port, is_type_known
 from aiflow.compiler.values import Flaw
 from aiflow.graph import edits
 from aiflow.graph.model import Edge
@@ -59,7 +59,7 @@ def port_types_agree(resolved: Resolved) -> Iterator[Diagnostic]:
         target = resolved.nodes[edge.target.node]
         port = in_port(target, edge.target.port)
         leaving = resolved.types[edge.id]
-        is_known = resolved.nodes[edge.source.node].type is not None
+        is_known = is_type_known(resolved.nodes[edge.source.node], edge.source.port)
         if port is not None and is_known and not port.type.accepts(leaving):
             yield found.error(
                 "{source} gives {leaving}, which {target} cannot take: it takes {taken}",
