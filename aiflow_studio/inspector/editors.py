@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QKeyEvent,
@@ -43,6 +43,8 @@ _PASSING = frozenset({Qt.FocusReason.PopupFocusReason, Qt.FocusReason.MenuBarFoc
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _FEWEST_LINES, _MOST_LINES = 2, 8
+# A text is a little higher than its lines.
+_SLACK_PX = 4
 
 
 class Editor(QObject):
@@ -194,9 +196,10 @@ class TextEditor(Editor):
         self.is_touched = False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the font, and leave Undo to the document as a line does."""
-        if event.type() == QEvent.Type.FontChange:
-            self._fit()
+        """Follow font and width, and leave Undo to the document as a line does."""
+        if event.type() in {QEvent.Type.FontChange, QEvent.Type.Resize}:
+            # Not now: a layout forgets a change of size that is made while it lays out.
+            QTimer.singleShot(0, self, self._fit)
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
             document = self._text.document()
             undoes = event.matches(QKeySequence.StandardKey.Undo) and not document.isUndoAvailable()
@@ -211,13 +214,15 @@ class TextEditor(Editor):
         self._touch(self._text.toPlainText())
 
     def _fit(self) -> None:
-        width = max(
-            16, self._text.viewport().width() // max(1, self._text.fontMetrics().averageCharWidth())
-        )
-        lines = sum(1 + len(line) // width for line in self._text.toPlainText().split("\n"))
-        shown = min(_MOST_LINES, max(_FEWEST_LINES, lines))
-        margins = 2 * (self._text.frameWidth() + int(self._text.document().documentMargin())) + 8
-        self._text.setFixedHeight(shown * self._text.fontMetrics().lineSpacing() + margins)
+        """Be as high as the text, within limits; lines count as they are wrapped."""
+        layout = self._text.document().documentLayout()
+        # A plain text's layout measures in lines.
+        shown = min(_MOST_LINES, max(_FEWEST_LINES, round(layout.documentSize().height())))
+        # Under a stylesheet the frame's width has border and padding in it.
+        margins = 2 * (self._text.frameWidth() + int(self._text.document().documentMargin()))
+        height = shown * self._text.fontMetrics().lineSpacing() + margins + _SLACK_PX
+        if height != self._text.height():
+            self._text.setFixedHeight(height)
 
 
 class ChoiceBox(QComboBox):

@@ -22,6 +22,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DECIMAL = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,4})?", re.ASCII | re.IGNORECASE
 )
+# Long, of capital and small letters and digits mixed: rather a key than the name of one.
+_KEY_LIKE = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9]).{20,}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 # Whole floats from here on are shown with their exponent.
@@ -201,7 +203,7 @@ def _write_lines(value: list[Any]) -> str:
 
 def _read_secret_name(spec: FieldSpec, entry: str) -> str:
     # What does not look like a name may be the secret itself, which no file may hold.
-    if entry and not _VARIABLE.fullmatch(entry):
+    if entry and (not _VARIABLE.fullmatch(entry) or _KEY_LIKE.fullmatch(entry)):
         raise EntryError(
             f"{spec.label} is the name of an environment variable, such as OPENAI_API_KEY,"
             " never the secret itself."

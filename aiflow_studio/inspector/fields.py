@@ -111,7 +111,8 @@ def _field(name: str, info: FieldInfo) -> FieldSpec:
         symbol=str(extra.get("x-symbol", "")),
         members=fields_of(nested) if nested is not None else (),
         model=nested,
-        is_late=bool(extra.get("x-late", False)),
+        # Not a letter of a secret that was pasted by mistake may get into the document.
+        is_late=kind is Kind.SECRET_NAME or bool(extra.get("x-late", False)),
         **_bounds(metadata),
     )
 

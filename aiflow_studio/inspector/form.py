@@ -21,7 +21,7 @@ from aiflow.graph.values import UNSET, merged, same
 from aiflow_studio.inspector.editors import EDITORS, BaseOf, Editor
 from aiflow_studio.inspector.entries import EntryError, expectation, fault_of, read, write
 from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of
-from aiflow_studio.inspector.labels import set_columns, text_label
+from aiflow_studio.inspector.labels import GAP_PX, set_columns, text_label
 
 #: `offer(name, value, is_trial)` takes a value of a field, UNSET for "as the default", and
 #: returns "" or one sentence that says why not. A trial changes nothing.
@@ -131,7 +131,7 @@ class Form(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         for spec in fields_of(model) if specs is None else specs:
             self._add(spec)
-        set_columns(self._grid, self.fontMetrics())
+        set_columns(self._grid, self)
 
     @property
     def rows(self) -> Mapping[str, Row]:
@@ -198,6 +198,7 @@ class Form(QWidget):
 
     def _add_labels(self, line: int, spec: FieldSpec) -> QLabel:
         label = text_label(spec.label, "field", wraps=True)
+        label.setContentsMargins(0, 0, GAP_PX, 0)
         label.setToolTip(tooltip_of(spec))
         label.setVisible(self._style is not FormStyle.BARE)
         if self._style is FormStyle.BARE:
@@ -206,7 +207,7 @@ class Form(QWidget):
             badge = text_label(spec.symbol, "symbol")
             badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
             badge.setToolTip(tooltip_of(spec))
-            self._grid.addWidget(badge, line, 0)
+            self._grid.addWidget(badge, line, 0, Qt.AlignmentFlag.AlignLeft)
             self._grid.addWidget(label, line, 1)
         else:
             # Fields of a nested model are set in below their heading.
@@ -223,7 +224,9 @@ class Form(QWidget):
         unit = spec.unit if spec.unit.lower() != spec.label.lower() else ""
         if unit or spec.kind in {Kind.INTEGER, Kind.NUMBER, Kind.CHOICE}:
             self._grid.addWidget(editor.widget, line, 2)
-            self._grid.addWidget(text_label(unit, "unit"), line, 3)
+            beside = text_label(unit, "unit")
+            beside.setContentsMargins(GAP_PX, 0, 0, 0)
+            self._grid.addWidget(beside, line, 3)
         else:
             self._grid.addWidget(editor.widget, line, 2, 1, 2)
         return 1
@@ -318,7 +321,7 @@ class Form(QWidget):
         """Scale the columns with the text."""
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
-            set_columns(self._grid, self.fontMetrics())
+            set_columns(self._grid, self)
 
 
 class GroupRow:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QGridLayout, QLabel
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+#: Between one column of a form and the next.
+GAP_PX = 8
+# Width of a symbol's badge as the stylesheet has it, in heights of a letter.
+_BADGE = 22 / 13
 
 
 def text_label(text: str, role: str, *, wraps: bool = False, name: str = "") -> QLabel:
@@ -17,14 +21,16 @@ def text_label(text: str, role: str, *, wraps: bool = False, name: str = "") -> 
     return label
 
 
-def set_columns(grid: QGridLayout, metrics: QFontMetrics) -> None:
-    """Give a grid the columns of every form: badge, label, field, unit.
+def set_columns(grid: QGridLayout, widget: QWidget) -> None:
+    """Give a widget's grid the columns of every form: badge, label, field, unit.
 
     They are the same everywhere, so that all fields of a page stand in one line.
     """
-    gap = metrics.averageCharWidth()
-    grid.setHorizontalSpacing(gap)
-    grid.setVerticalSpacing(max(4, gap // 2))
+    metrics, letters = widget.fontMetrics(), widget.fontInfo().pixelSize()
+    # No spacing of the grid's own: it leaves out what stands beside an empty column.
+    grid.setHorizontalSpacing(0)
+    grid.setVerticalSpacing(4)
     grid.setColumnStretch(2, 1)
-    for column, widest in enumerate(("MM", "Queue capacity", "", "events")):
-        grid.setColumnMinimumWidth(column, metrics.horizontalAdvance(widest))
+    grid.setColumnMinimumWidth(0, round(letters * _BADGE) + GAP_PX)
+    grid.setColumnMinimumWidth(1, metrics.horizontalAdvance("Queue capacity") + GAP_PX)
+    grid.setColumnMinimumWidth(3, metrics.horizontalAdvance("events") + GAP_PX)

@@ -27,6 +27,7 @@ class Page(QWidget):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
+        self.setObjectName("page")
         self.desk = desk
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(14, 12, 14, 16)

@@ -52,7 +52,7 @@ class _ResourceRow(QWidget):
         top = QWidget()
         self._grid = QGridLayout(top)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        set_columns(self._grid, self.fontMetrics())
+        set_columns(self._grid, self)
         label = text_label(name.replace("_", " ").replace("-", " ").capitalize(), "field")
         self._choice = ChoiceBox()
         self._choice.setObjectName(f"resources.{name}")
@@ -167,4 +167,4 @@ class _ResourceRow(QWidget):
         """Scale the columns with the text."""
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
-            set_columns(self._grid, self.fontMetrics())
+            set_columns(self._grid, self)
