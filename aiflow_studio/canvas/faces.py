@@ -7,7 +7,7 @@ No Qt and no colours here; live numbers are `figures`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,13 +29,20 @@ class PortFace:
 
     Attributes:
         type: its port type; `any` where the operator is not known.
+        flows: the type of what comes in, where it is one of several that the port takes.
         is_missing: an edge names it, the operator has no such port.
     """
 
     name: str
     type: PortType = ANY
     help: str = ""
+    flows: PortType | None = None
     is_missing: bool = False
+
+    @property
+    def shown(self) -> PortType:
+        """The type whose mark it has: a port that takes chunks and tokens looks as it is used."""
+        return self.flows or self.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,12 @@ def node_face(node: Node, graph: Graph, catalog: Catalog, touching: Touching) ->
         summary=operator.summary if operator else "No installed package has this operator.",
         lines=_source_lines(node, graph) if is_source else _policy_lines(node, edges_in),
         capacity=None if is_source else _capacity(node),
-        inputs=_ports(inputs, (edge.target.port for edge in edges_in), operator),
+        inputs=_with_flows(
+            _ports(inputs, (edge.target.port for edge in edges_in), operator),
+            edges_in,
+            graph,
+            catalog,
+        ),
         outputs=_ports(outputs, (edge.source.port for edge in edges_out), operator),
         faults=tuple(_faults(node, graph, edges_in, edges_out)),
         is_unknown=operator is None,
@@ -202,6 +214,23 @@ def _ports(
         is_missing = operator is not None and name != DEAD_PORT
         faces.setdefault(name, PortFace(name, is_missing=is_missing))
     return tuple(faces.values())
+
+
+def _with_flows(
+    ports: tuple[PortFace, ...], edges_in: Iterable[Edge], graph: Graph, catalog: Catalog
+) -> tuple[PortFace, ...]:
+    """Return in-ports with the type that comes in, where the port takes several."""
+    feeding = {edge.target.port: edge.source for edge in edges_in}
+    faces = []
+    for port in ports:
+        source = feeding.get(port.name)
+        if source is not None and port.type.takes:
+            flows = port_type(graph, catalog, source.node, source.port, is_input=False)
+            if flows is not None and port.type.accepts(flows):
+                faces.append(replace(port, flows=flows))
+                continue
+        faces.append(port)
+    return tuple(faces)
 
 
 def _faults(

@@ -57,17 +57,22 @@ class NodeFigures:
     dropped: int = 0
     has_failed: bool = False
 
-    def as_drawn(self) -> tuple[object, ...]:
-        """Return a value that differs exactly when the picture does."""
+    def as_drawn(self, *, is_far: bool = False) -> tuple[object, ...]:
+        """Return a value that differs exactly when the picture does.
+
+        Args:
+            is_far: only the time shares can be told from where the picture is seen.
+        """
         shares = self.shares
+        spent = (shares.busy, shares.backpressured, shares.window_blocked)
+        parts = tuple(round(share, 2) for share in spent)
+        if is_far:
+            return parts
         return (
             self.depth,
             self.capacity,
             self.activity,
-            tuple(
-                round(share, 2)
-                for share in (shares.busy, shares.backpressured, shares.window_blocked)
-            ),
+            parts,
             rate_text(self.rate),
             None if self.service_ms is None else ms_text(self.service_ms),
             None if self.first_ms is None else ms_text(self.first_ms),

@@ -14,6 +14,7 @@ from aiflow.operators.registry import Catalog
 from aiflow_studio.canvas.faces import EdgeFace, NodeFace, edge_face, edges_by_node, node_face
 from aiflow_studio.canvas.figures import FigureWindow
 from aiflow_studio.canvas.intents import Intent, Rename
+from aiflow_studio.canvas.nodegraphqt.card_painter import FAR_AWAY
 from aiflow_studio.canvas.nodegraphqt.menu import CanvasMenu
 from aiflow_studio.canvas.nodegraphqt.projection import Projection
 from aiflow_studio.canvas.nodegraphqt.style import Style
@@ -65,6 +66,7 @@ class NodeGraphQtCanvas(QObject):
     def reconcile(self, before: Graph, after: Graph) -> None:
         """Make the picture equal to `after`; what is shown is known, so `before` is not read."""
         if after is not self._shown:
+            self._viewer.dismiss_refusal()
             faces, wires = self._faces(after), self._wire_faces(after)
             self._drop(faces, wires)
             for face in faces.values():
@@ -92,8 +94,9 @@ class NodeGraphQtCanvas(QObject):
         else:
             self._window.feed(snapshot)
         nodes = self._window.nodes()
+        is_far = self._viewer.transform().m11() < FAR_AWAY
         for node_id, card in self._projection.cards.items():
-            card.show_figures(nodes.get(node_id))
+            card.show_figures(nodes.get(node_id), is_far=is_far)
         targets = {edge_id: wire.face.target[0] for edge_id, wire in self._projection.wires.items()}
         edges = self._window.edges(targets)
         for edge_id, wire in self._projection.wires.items():
@@ -103,7 +106,7 @@ class NodeGraphQtCanvas(QObject):
         """Show exactly these as selected."""
         for node_id, card in self._projection.cards.items():
             if card.isSelected() != (node_id in nodes):
-                card.setSelected(node_id in nodes)
+                card.mark_selected(node_id in nodes)
         for edge_id, wire in self._projection.wires.items():
             if wire.isSelected() != (edge_id in edges):
                 wire.setSelected(edge_id in edges)
@@ -211,7 +214,7 @@ class NodeGraphQtCanvas(QObject):
         for node_id, (x, y) in places(self._shown).items():
             card = self._projection.card(node_id)
             if card is not None and (card.pos().x(), card.pos().y()) != (x, y):
-                card.setPos(x, y)
+                card.place(x, y)
 
     def _restate_findings(self) -> None:
         by_node: dict[str, list[Diagnostic]] = {}

@@ -14,7 +14,12 @@ from NodeGraphQt.qgraphics.node_abstract import AbstractNodeItem
 from NodeGraphQt.qgraphics.node_base import NodeItem
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter, QPainterPath
-from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtWidgets import (
+    QGraphicsItem,
+    QGraphicsSceneHoverEvent,
+    QStyleOptionGraphicsItem,
+    QWidget,
+)
 
 from aiflow.compiler.diagnostics import Diagnostic, Severity
 from aiflow_studio.canvas.faces import NodeFace, PortFace
@@ -37,10 +42,14 @@ class Card(NodeItem):
     items that this card never shows, and at 1,000 nodes they cost seconds.
     """
 
+    # NodeGraphQt's colours the wires of a selected card; ours asks when it paints.
+    itemChange = QGraphicsItem.itemChange
+
     def __init__(self, name: str = "node", parent: QGraphicsItem | None = None) -> None:
         self._face: NodeFace | None = None
         self._layout: CardLayout | None = None
         self._style: Style | None = None
+        self._bounds = QRectF()
         self._figures: NodeFigures | None = None
         self._drawn: tuple[object, ...] = ()
         self._findings: tuple[Diagnostic, ...] = ()
@@ -48,6 +57,7 @@ class Card(NodeItem):
         self._output_items: OrderedDict[Dot, None] = OrderedDict()
         self._widgets: OrderedDict[str, object] = OrderedDict()
         AbstractNodeItem.__init__(self, name, parent)
+        self.setAcceptHoverEvents(True)
 
     @property
     def face(self) -> NodeFace | None:
@@ -80,6 +90,7 @@ class Card(NodeItem):
         self._face, self._style = face, style
         self._layout = layout = lay_out(face, style)
         self._width, self._height = layout.width, layout.height
+        self._bounds = layout.rect.adjusted(-MARGIN, -MARGIN, MARGIN, MARGIN)
         for dots, faces, x in (
             (self._input_items, face.inputs, 0.0),
             (self._output_items, face.outputs, layout.width),
@@ -87,12 +98,36 @@ class Card(NodeItem):
             for index, (dot, port) in enumerate(zip(dots, faces, strict=True)):
                 dot.setPos(x, layout.port_y(index))
                 dot.show_face(port, style)
-        self._restate()
+        self._redraw_wires()
+        self.update()
 
-    def show_figures(self, figures: NodeFigures | None) -> None:
+    @property
+    def tip(self) -> str:
+        """What the pointer is told over it: the operator, and every finding."""
+        face = self._face
+        if face is None:
+            return ""
+        lines = [f"<b>{face.id}</b> · {face.title}", face.summary]
+        if face.is_unknown:
+            lines.append("Install the package that brings it, or take the node away.")
+        lines.extend(face.faults)
+        lines.extend(f"<b>{each.code}</b> {each.message}" for each in self._findings)
+        return "<br>".join(line for line in lines if line)
+
+    def place(self, x: float, y: float) -> None:
+        """Put the card's corner somewhere, and its wires along."""
+        self.setPos(x, y)
+        self._redraw_wires()
+
+    def mark_selected(self, is_selected: bool) -> None:
+        """Show it as selected, and before the others."""
+        self.setSelected(is_selected)
+        self.setZValue(Z_VAL_NODE + (1 if is_selected else 0))
+
+    def show_figures(self, figures: NodeFigures | None, *, is_far: bool = False) -> None:
         """Draw the numbers of a run; None is no run. Redraws only what reads differently."""
         self._figures = figures
-        drawn = figures.as_drawn() if figures is not None else ()
+        drawn = figures.as_drawn(is_far=is_far) if figures is not None else ()
         if drawn != self._drawn:
             self._drawn = drawn
             self.update()
@@ -101,7 +136,7 @@ class Card(NodeItem):
         """Mark the card with what the compiler found about it."""
         if findings != self._findings:
             self._findings = findings
-            self._restate()
+            self.update()
 
     def dots(self) -> list[Dot]:
         """Return its ports, inputs first."""
@@ -112,9 +147,13 @@ class Card(NodeItem):
         dots = self._input_items if is_input else self._output_items
         return next((dot for dot in dots if dot.name == port), None)
 
+    def hoverEnterEvent(self, event: QGraphicsSceneHoverEvent) -> None:
+        """Have the tip ready."""
+        self.setToolTip(self.tip)
+
     def boundingRect(self) -> QRectF:
         """Return the area that is drawn."""
-        return self.body.adjusted(-MARGIN, -MARGIN, MARGIN, MARGIN)
+        return self._bounds
 
     def shape(self) -> QPainterPath:
         """Return the area that can be pressed."""
@@ -129,15 +168,15 @@ class Card(NodeItem):
         if self._face is None or self._layout is None or self._style is None:
             return
         draw = CardPainter(painter, self._style, self._face, self._layout, self._figures)
-        draw.body(self.isSelected())
         zoom = option.levelOfDetailFromTransform(painter.worldTransform())
+        draw.body(self.isSelected(), has_shadow=zoom >= FAR_AWAY)
         if zoom < FAR_AWAY:
             draw.far(zoom)
         else:
             draw.near()
-        if self._findings:
-            errors = [each for each in self._findings if each.severity is Severity.ERROR]
-            draw.badge(len(self._findings), bool(errors))
+        problems = [each for each in self._findings if each.severity is not Severity.HINT]
+        if problems:
+            draw.badge(len(problems), any(each.severity is Severity.ERROR for each in problems))
 
     # NodeGraphQt's ways into the item, reduced to what the card needs.
 
@@ -158,12 +197,6 @@ class Card(NodeItem):
     def from_dict(self, node_dict: dict[str, object]) -> None:
         """Do nothing; the picture comes from the face, not from NodeGraphQt's model."""
 
-    def itemChange(self, change: QGraphicsItem.GraphicsItemChange, value: object) -> object:
-        """Let Qt know; NodeGraphQt reacts to selection here, we do not."""
-        if change == QGraphicsItem.GraphicsItemChange.ItemSelectedHasChanged:
-            self.setZValue(Z_VAL_NODE + (1 if self.isSelected() else 0))
-        return QGraphicsItem.itemChange(self, change, value)
-
     @AbstractNodeItem.layout_direction.setter
     def layout_direction(self, value: int = 0) -> None:
         """Ignore it; cards read from left to right."""
@@ -177,21 +210,13 @@ class Card(NodeItem):
         dot = Dot(self)
         dot.name = name
         dot.port_type = port_type
-        dot.multi_connection = True
         dots[dot] = None
         return dot
 
-    def _restate(self) -> None:
-        face = self._face
-        if face is None:
-            return
-        lines = [f"<b>{face.id}</b> · {face.title}", face.summary]
-        if face.is_unknown:
-            lines.append("Install the package that brings it, or take the node away.")
-        lines.extend(face.faults)
-        lines.extend(f"<b>{each.code}</b> {each.message}" for each in self._findings)
-        self.setToolTip("<br>".join(line for line in lines if line))
-        self.update()
+    def _redraw_wires(self) -> None:
+        for dot in self.dots():
+            for wire in dot.connected_pipes:
+                wire.draw_path(None)
 
 
 class FlowNode(BaseNode):

@@ -1,4 +1,4 @@
-"""How a card is laid out and drawn: name, policy, queue, figures, ports, state, time shares.
+"""How a card is laid out and drawn: name, policy, queue, ports, figures, state, time shares.
 
 Two steps: `lay_out` measures once per face, `CardPainter` draws from it many times a second.
 """
@@ -29,6 +29,7 @@ _FOOT = 4.0
 _CELL_GAP = 3.0
 _CELL_HEIGHT = 10.0
 _MAX_CELLS = 16
+_SHADOW = ((7.0, 14), (4.0, 22), (2.0, 30))
 _DOT = " · "
 _WORDS = {"window_blocked": "window-blocked"}
 
@@ -82,16 +83,15 @@ def lay_out(face: NodeFace, style: Style) -> CardLayout:
     queue_rect = None
     if face.capacity is not None:
         queue_rect = QRectF(_PAD, y + 2, inner, row)
-        y += row + 4
-    figures_rect = QRectF(_PAD, y, inner, row)
-    y += row + 2
+        y += row + 5
     ports_top, port_step = y, row + 1
     y += max(len(face.inputs), len(face.outputs)) * port_step
     fault_rect = None
     if face.faults:
         fault_rect = QRectF(_PAD, y, inner, row)
         y += row
-    state_rect = QRectF(_PAD, y + 1, inner, row)
+    figures_rect = QRectF(_PAD, y + 1, inner, row)
+    state_rect = QRectF(_PAD, y + 1 + row, inner, row)
     return CardLayout(
         width=width,
         height=round(state_rect.bottom() + 4 + _FOOT),
@@ -110,11 +110,9 @@ def lay_out(face: NodeFace, style: Style) -> CardLayout:
 
 def _width(face: NodeFace, name: str, style: Style) -> float:
     small = style.small_metrics
-    heading = (
-        style.name_metrics.horizontalAdvance(name) + _GAP + small.horizontalAdvance(face.title)
-    )
-    longest_in = max((small.horizontalAdvance(port.name) for port in face.inputs), default=0.0)
-    longest_out = max((small.horizontalAdvance(port.name) for port in face.outputs), default=0.0)
+    heading = style.name_metrics.horizontalAdvance(name) + _GAP + style.width(face.title)
+    longest_in = max((style.width(port.name) for port in face.inputs), default=0.0)
+    longest_out = max((style.width(port.name) for port in face.outputs), default=0.0)
     ports = longest_in + longest_out + 2 * _GAP
     return round(min(max(_MIN_WIDTH, heading + 2 * _PAD, ports + 2 * _PAD), _MAX_WIDTH))
 
@@ -124,7 +122,7 @@ def _wrapped(parts: tuple[str, ...], width: float, style: Style) -> list[str]:
     metrics = style.small_metrics
     lines: list[str] = []
     for part in parts:
-        if lines and metrics.horizontalAdvance(lines[-1] + _DOT + part) <= width:
+        if lines and style.width(lines[-1] + _DOT + part) <= width:
             lines[-1] += _DOT + part
         else:
             lines.append(part)
@@ -155,11 +153,11 @@ class CardPainter:
         self._figures = figures
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
-    def body(self, is_selected: bool) -> None:
+    def body(self, is_selected: bool, *, has_shadow: bool) -> None:
         """Draw shadow, ground, border and selection ring."""
         painter, style, rect = self._painter, self._style, self._layout.rect
         painter.setPen(Qt.PenStyle.NoPen)
-        for spread, alpha in ((7.0, 14), (4.0, 22), (2.0, 30)):
+        for spread, alpha in _SHADOW if has_shadow else ():
             painter.setBrush(QColor(0, 0, 0, alpha))
             shadow = rect.adjusted(-spread / 2, -spread / 4, spread / 2, spread)
             painter.drawRoundedRect(shadow, RADIUS + spread / 2, RADIUS + spread / 2)
@@ -271,8 +269,8 @@ class CardPainter:
         depth = figures.depth if figures is not None else 0
         label = f"{depth}/{capacity}" if capacity is not None else f"{depth}/∞"
         room = max(
-            self._style.small_metrics.horizontalAdvance(label),
-            self._style.small_metrics.horizontalAdvance("88/88"),
+            self._style.width(label),
+            self._style.width("88/88"),
         )
         self._painter.setFont(self._style.small_font)
         self._text(rect, label, self._style.text if depth else self._style.muted, _RIGHT)
@@ -326,7 +324,7 @@ class CardPainter:
             return
         rect = self._layout.figures_rect
         self._pair(
-            rect, "out" if self._face.outputs else "in", rate_text(figures.rate), is_left=True
+            rect, "out" if self._face.outputs else "done", rate_text(figures.rate), is_left=True
         )
         if self._face.capacity is None:
             if figures.first_ms is not None:
@@ -336,8 +334,8 @@ class CardPainter:
 
     def _pair(self, rect: QRectF, word: str, value: str, *, is_left: bool) -> None:
         style, painter = self._style, self._painter
-        space = style.small_metrics.horizontalAdvance("  ")
-        word_width = style.small_metrics.horizontalAdvance(word)
+        space = style.width("  ")
+        word_width = style.width(word)
         value_width = style.strong_metrics.horizontalAdvance(value)
         x = rect.left() if is_left else rect.right() - word_width - space - value_width
         painter.setFont(style.small_font)

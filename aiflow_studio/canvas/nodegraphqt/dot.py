@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from NodeGraphQt.constants import PortTypeEnum
+from NodeGraphQt.constants import Z_VAL_PORT, PortTypeEnum
+from NodeGraphQt.qgraphics.pipe import PipeItem
 from NodeGraphQt.qgraphics.port import PortItem
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
-from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtWidgets import (
+    QGraphicsItem,
+    QGraphicsSceneHoverEvent,
+    QStyleOptionGraphicsItem,
+    QWidget,
+)
 
 from aiflow.graph.model import PortRef
 from aiflow_studio.canvas.faces import PortFace
@@ -16,6 +22,9 @@ GLYPH_PX = 10.0
 _REACH = 11.0
 _DIMMED = 0.22
 
+# Qt asks for it tens of thousands of times while a picture of 500 nodes is panned.
+_BOUNDS = QRectF(-_REACH, -_REACH, 2 * _REACH, 2 * _REACH)
+
 
 class Dot(PortItem):
     """A port on the edge of a card; its own origin is the middle of the glyph.
@@ -24,9 +33,20 @@ class Dot(PortItem):
         card: the card it sits on.
     """
 
+    # Cards redraw their wires when they are placed; a Python call per change costs more.
+    itemChange = QGraphicsItem.itemChange
+
     def __init__(self, card: QGraphicsItem) -> None:
-        super().__init__(card)
-        self.setCacheMode(QGraphicsItem.CacheMode.NoCache)
+        QGraphicsItem.__init__(self, card)
+        self.setAcceptHoverEvents(True)
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        self.setZValue(Z_VAL_PORT)
+        # What NodeGraphQt's methods read; the rest of its constructor is its own picture.
+        self._pipes: list[PipeItem] = []
+        self._name = ""
+        self._port_type: str | None = None
+        self._hovered = self._locked = False
+        self._multi_connection = True
         self._face = PortFace("")
         self._style: Style | None = None
         self._is_target = False
@@ -34,13 +54,6 @@ class Dot(PortItem):
     def show_face(self, face: PortFace, style: Style) -> None:
         """Draw this port."""
         self._face, self._style = face, style
-        kind = "takes" if self.is_input else "gives"
-        lines = [f"<b>{face.name}</b> {kind} {face.type}"]
-        if face.help:
-            lines.append(face.help)
-        if face.is_missing:
-            lines.append("The operator has no such port; an edge names it.")
-        self.setToolTip("<br>".join(lines))
         self.update()
 
     @property
@@ -63,6 +76,16 @@ class Dot(PortItem):
         """Where wires meet it, in scene coordinates."""
         return self.scenePos()
 
+    @property
+    def tip(self) -> str:
+        """What the pointer is told over it."""
+        face = self._face
+        kind = "takes" if self.is_input else "gives"
+        lines = [f"<b>{face.name}</b> {kind} {face.type}", face.help]
+        if face.is_missing:
+            lines.append("The operator has no such port; an edge names it.")
+        return "<br>".join(line for line in lines if line)
+
     def dim(self, is_dimmed: bool) -> None:
         """Fade, because a wire in hand cannot end here."""
         self.setOpacity(_DIMMED if is_dimmed else 1.0)
@@ -73,9 +96,20 @@ class Dot(PortItem):
             self._is_target = is_target
             self.update()
 
+    def hoverEnterEvent(self, event: QGraphicsSceneHoverEvent) -> None:
+        """Grow, and have the tip ready."""
+        self._hovered = True
+        self.setToolTip(self.tip)
+        self.update()
+
+    def hoverLeaveEvent(self, event: QGraphicsSceneHoverEvent) -> None:
+        """Be as before."""
+        self._hovered = False
+        self.update()
+
     def boundingRect(self) -> QRectF:
         """Return the area that is drawn."""
-        return QRectF(-_REACH, -_REACH, 2 * _REACH, 2 * _REACH)
+        return _BOUNDS
 
     def paint(
         self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
@@ -84,11 +118,10 @@ class Dot(PortItem):
         style = self._style
         if style is None:
             return
-        mark = style.theme.type_mark(self._face.type.name)
+        mark = style.theme.type_mark(self._face.shown.name)
         color = style.error if self._face.is_missing else QColor(mark.color)
         size = GLYPH_PX + (4 if self._is_target else 2 if self.hovered else 0)
         path = glyph_path(mark.glyph, size)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         # A rim of the canvas colour keeps the glyph apart from wire and card.
         painter.setPen(QPen(style.background, 5))
         painter.setBrush(style.background)

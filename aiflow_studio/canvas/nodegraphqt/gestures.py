@@ -190,7 +190,7 @@ class DragCards(Gesture):
         """Put the cards where the pointer has carried them."""
         delta = self.board.to_scene(at) - self.board.to_scene(self.start)
         for card, pos in self._from.items():
-            card.setPos(round(pos.x() + delta.x()), round(pos.y() + delta.y()))
+            card.place(round(pos.x() + delta.x()), round(pos.y() + delta.y()))
 
     def release(self, at: QPoint) -> None:
         """Ask for the new places."""
@@ -203,7 +203,7 @@ class DragCards(Gesture):
     def cancel(self) -> None:
         """Put the cards back."""
         for card, pos in self._from.items():
-            card.setPos(pos)
+            card.place(pos.x(), pos.y())
 
 
 class DragWire(Gesture):
@@ -247,7 +247,7 @@ class DragWire(Gesture):
         end = self._target.anchor if self._target is not None else self.board.to_scene(at)
         start = self._dot.anchor
         self._path.setPath(wire_path(end, start) if self._dot.is_input else wire_path(start, end))
-        color = self._style.type_color(self._dot.face.type.name)
+        color = self._style.type_color(self._dot.face.shown.name)
         if self._target is not None and not self._may_end_at(self._target):
             color = self._style.error
         pen = QPen(color, 2.6)

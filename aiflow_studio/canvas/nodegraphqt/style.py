@@ -37,6 +37,8 @@ class Style:
         self.panel = QColor(theme.panel)
         self.is_dark = self.background.lightness() < self.text.lightness()
         self._types: dict[str, QColor] = {}
+        # Many cards say the same; measuring is most of the work of laying one out.
+        self._widths: dict[str, float] = {}
         self._activities: dict[str, QColor] = {}
 
     def type_color(self, type_name: str) -> QColor:
@@ -52,6 +54,13 @@ class Style:
         if color is None:
             color = self._activities[activity] = QColor(self.theme.activity(activity))
         return color
+
+    def width(self, text: str) -> float:
+        """Return how wide a text is in the small font."""
+        width = self._widths.get(text)
+        if width is None:
+            width = self._widths[text] = self.small_metrics.horizontalAdvance(text)
+        return width
 
     @cached_property
     def name_font(self) -> QFont:

@@ -48,7 +48,7 @@ _WORLD = 100_000.0
 _DOT_REACH_PX = 13
 _WIRE_REACH_PX = 5
 _FIT_MARGIN = 36
-_MIN_GRID_PX = 14
+_MIN_GRID_PX = 18
 _WHEEL_STEP = 1.0015
 _EMPTY = "Double-click or press Tab to add a node,\nor drag one here from the list."
 
@@ -139,6 +139,10 @@ class Viewer(NodeViewer):
         inside = self.viewport().rect().contains(self._last_pos)
         near = self._last_pos if inside else self.viewport().rect().center()
         self._refusal.show_sentence(sentence, near, self._style)
+
+    def dismiss_refusal(self) -> None:
+        """Take a sentence away that is about a graph that is no more."""
+        self._refusal.dismiss()
 
     def edit_name(self, card: Card, offer: Callable[[str], bool]) -> None:
         """Let a person type another name over a card's."""
@@ -388,7 +392,7 @@ class Viewer(NodeViewer):
             step *= 2
         pen = QPen(self._style.grid, 2.0)
         pen.setCosmetic(True)
-        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(pen)
         left, top = math.floor(area.left() / step), math.floor(area.top() / step)
         right, bottom = math.ceil(area.right() / step), math.ceil(area.bottom() / step)

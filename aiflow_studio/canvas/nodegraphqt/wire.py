@@ -24,6 +24,7 @@ from aiflow_studio.canvas.nodegraphqt.style import Style
 _REST_WIDTH = 2.0
 _GRAB_WIDTH = 14.0
 _LABEL_PAD = 5.0
+_FLAT = 40.0
 
 _NO_FIGURES = EdgeFigures()
 
@@ -35,6 +36,9 @@ class Wire(PipeItem):
     constructor: an arrow item per wire costs more than the wire.
     """
 
+    # NodeGraphQt's colours a selected wire; ours asks when it paints.
+    itemChange = QGraphicsPathItem.itemChange
+
     def __init__(self, style: Style) -> None:
         QGraphicsPathItem.__init__(self)
         self.setZValue(Z_VAL_PIPE)
@@ -42,6 +46,7 @@ class Wire(PipeItem):
         self.setFlag(QGraphicsItem.GraphicsItemFlag.ItemIsSelectable)
         self._input_port: Dot | None = None
         self._output_port: Dot | None = None
+        self._bounds = QRectF()
         self._style = style
         self._face = EdgeFace("", ("", ""), ("", ""), "any")
         self._figures = _NO_FIGURES
@@ -58,6 +63,18 @@ class Wire(PipeItem):
     def figures(self) -> EdgeFigures:
         """What it shows of a run."""
         return self._figures
+
+    @property
+    def tip(self) -> str:
+        """What the pointer is told over it."""
+        face = self._face
+        lines = [f"<b>{'.'.join(face.source)} → {'.'.join(face.target)}</b>", face.type_name]
+        if face.is_detached:
+            overflow = face.overflow.replace("_", " ")
+            lines.append(f"detached: never holds its sender back ({overflow})")
+        if face.is_broken and not self._problems:
+            lines.append("broken: a port is missing or the types do not fit")
+        return "<br>".join([*lines, *self._problems])
 
     def show_face(self, face: EdgeFace, style: Style) -> None:
         """Draw this edge."""
@@ -92,7 +109,10 @@ class Wire(PipeItem):
         """Lay the wire between its ports; the arguments are NodeGraphQt's, the ports are known."""
         if self._input_port is not None and self._output_port is not None:
             self.prepareGeometryChange()
-            self.setPath(wire_path(self._output_port.anchor, self._input_port.anchor))
+            path = wire_path(self._output_port.anchor, self._input_port.anchor)
+            self.setPath(path)
+            margin = _GRAB_WIDTH / 2
+            self._bounds = path.boundingRect().adjusted(-margin, -margin, margin, margin)
             self._place_label()
 
     def reset(self) -> None:
@@ -113,8 +133,7 @@ class Wire(PipeItem):
 
     def boundingRect(self) -> QRectF:
         """Return the area that is drawn."""
-        margin = _GRAB_WIDTH / 2
-        return self.path().boundingRect().adjusted(-margin, -margin, margin, margin)
+        return self._bounds
 
     def shape(self) -> QPainterPath:
         """Return the area that can be pressed."""
@@ -126,7 +145,6 @@ class Wire(PipeItem):
         self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
     ) -> None:
         """Draw it."""
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         width = _width(self._figures.rate) + (1.0 if self._figures.is_held_back else 0.0)
         if self.isSelected() or self._is_hovered:
             halo = QColor(self._style.accent)
@@ -142,13 +160,10 @@ class Wire(PipeItem):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(self.path())
 
-    def itemChange(self, change: QGraphicsItem.GraphicsItemChange, value: object) -> object:
-        """Let Qt know; NodeGraphQt reacts to selection here, we do not."""
-        return QGraphicsPathItem.itemChange(self, change, value)
-
     def hoverEnterEvent(self, event: QGraphicsSceneHoverEvent) -> None:
         """Show that the pointer is on it."""
         self._is_hovered = True
+        self.setToolTip(self.tip)
         self.update()
 
     def hoverLeaveEvent(self, event: QGraphicsSceneHoverEvent) -> None:
@@ -166,16 +181,6 @@ class Wire(PipeItem):
         return self._style.type_color(self._face.type_name)
 
     def _restate(self) -> None:
-        face = self._face
-        lines = [f"<b>{'.'.join(face.source)} → {'.'.join(face.target)}</b>", face.type_name]
-        if face.is_detached:
-            lines.append(
-                f"detached: never holds its sender back ({face.overflow.replace('_', ' ')})"
-            )
-        if face.is_broken and not self._problems:
-            lines.append("broken: a port is missing or the types do not fit")
-        lines.extend(self._problems)
-        self.setToolTip("<br>".join(lines))
         self._place_label()
         self.update()
 
@@ -189,8 +194,16 @@ class Wire(PipeItem):
             self._label = _WireLabel()
             self.scene().addItem(self._label)
         self._label.show_text(text, self._style)
-        self._label.setPos(self.path().pointAtPercent(0.5) - QPointF(0, 15))
+        self._label.setPos(self._label_place())
         self._label.setVisible(True)
+
+    def _label_place(self) -> QPointF:
+        """Return a place above the wire; of a short flat one, above its ports too."""
+        path = self.path()
+        start, middle, end = (path.pointAtPercent(share) for share in (0.0, 0.5, 1.0))
+        is_flat = abs(end.y() - start.y()) < _FLAT
+        top = min(start.y(), end.y()) if is_flat else middle.y()
+        return QPointF(middle.x(), top - 15)
 
 
 class _WireLabel(QGraphicsItem):

@@ -191,7 +191,7 @@ def test_nobody_listens_and_the_picture_goes_back(qapp):
     """A canvas without a controller shows the document after any gesture."""
     canvas = NodeGraphQtCanvas(CATALOG, DARK)
     canvas.reconcile(Graph(), small_graph())
-    canvas._projection.cards["model"].setPos(500, 500)
+    canvas._projection.cards["model"].place(500, 500)
 
     canvas._viewer.ask(MoveNodes({"model": (500, 500)}))
 
