@@ -398,6 +398,8 @@ def paste(graph: Graph, fragment: Graph, offset: tuple[float, float] = (0, 0)) -
         fragment: what to add, as `subgraph` makes it.
         offset: (dx, dy) added to each place.
     """
+    if not (fragment.nodes or fragment.resources):
+        return graph
     resources, bound = _pasted_resources(graph, fragment)
     names: dict[str, str] = {}
     for id in fragment.nodes:

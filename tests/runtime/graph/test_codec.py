@@ -13,7 +13,7 @@ from hypothesis import given
 
 from aiflow.errors import GraphFileError
 from aiflow.graph import codec
-from aiflow.graph.json_text import MAX_BYTES
+from aiflow.graph.json_text import MAX_BYTES, parse, render
 from aiflow.graph.migrations import Migration
 from aiflow.graph.model import VERSION, Graph, Node
 from aiflow.graph.shipped import graphs_dir
@@ -40,20 +40,20 @@ def test_a_graph_comes_back_from_its_file(graph: Graph) -> None:
 def test_any_document_is_refused_or_kept_whole(document: dict[str, Any]) -> None:
     """Wrong values open, are written again where they stood, and stay the same."""
     try:
-        graph = codec.loads(codec.render(document, "fuzz"), "fuzz")
+        graph = codec.loads(render(document, "fuzz"), "fuzz")
     except GraphFileError:
         return
 
     text = codec.dumps(graph)
     assert codec.dumps(codec.loads(text)) == text
-    assert _kept(document, codec.parse(text, "fuzz"))
+    assert _kept(document, parse(text, "fuzz"))
 
 
 def _kept(before: Any, after: Any) -> bool:
     """Say whether nothing but defaults was left out, and nothing was changed."""
     if isinstance(before, dict) and isinstance(after, dict):
         left_out = [before[key] for key in before.keys() - after.keys()]
-        defaults = (None, "", {}, [], False, "strict", 8, 1)
+        defaults: tuple[Any, ...] = (None, "", {}, [], False, "strict", 8, 1)
         return all(value in defaults for value in left_out) and all(
             _kept(before[key], after[key]) for key in before.keys() & after.keys()
         )
@@ -66,7 +66,7 @@ def _kept(before: Any, after: Any) -> bool:
 def test_any_value_is_a_graph_or_one_sentence(value: Any) -> None:
     """Whatever the JSON, reading raises nothing but the one error."""
     with pytest.raises(GraphFileError, match=r"^fuzz: not a graph"):
-        codec.loads(codec.render(value, "fuzz"), "fuzz")
+        codec.loads(render(value, "fuzz"), "fuzz")
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
@@ -148,7 +148,7 @@ def test_broken_edges_are_kept() -> None:
 
     assert len(graph.edges) == 6
     assert graph.edges["a.out>b.in#2"].number == 2
-    assert codec.parse(codec.dumps(graph), "")["edges"] == codec.parse(edges, "")
+    assert parse(codec.dumps(graph), "")["edges"] == parse(edges, "")
 
 
 @pytest.mark.parametrize(
