@@ -181,7 +181,8 @@ class ProviderError(AiFlowError):
 
     Attributes:
         kind: one of `connection`, `first_byte_timeout`, `idle_timeout`, `status`, `protocol`,
-            `stream` (the provider reported it in the stream).
+            `stream` (the provider reported it in the stream), `incomplete` (the stream ended
+            without saying that it was finished).
         status: HTTP status, None where there was none.
         code: the provider's own word for the error, None where there was none.
         retry_after_s: seconds the provider asked to wait, None if it did not.

@@ -22,6 +22,9 @@ from aiflow.transport.excerpt import page_text, shorten
 
 _END_MARKER = "[DONE]"
 _CUT_SHORT = Failure("the connection broke off in mid-stream", "connection", retryable=True)
+_INCOMPLETE = Failure(
+    "the stream ended without saying that it was finished", "incomplete", retryable=True
+)
 _JSON = json.JSONDecoder()
 
 
@@ -36,7 +39,8 @@ class StreamDecoder:
         max_frame_bytes: longest line, event or object; a longer one ends the stream.
 
     Attributes:
-        failure: why the stream ended with an error; None where it did not, or not yet.
+        failure: why there is no whole answer: an error, or a stream that just ended; None where
+            there is one, and before the end.
     """
 
     def __init__(self, reader: FrameReader, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -130,7 +134,10 @@ class StreamDecoder:
 
     def _end(self, *, is_marked: bool) -> list[Payload]:
         self._is_ended = True
-        return [*self._reader.release(), *self._reader.finish(is_marked=is_marked)]
+        finishes = self._reader.finish(is_marked=is_marked)
+        if any(finish.data["reason"] == "incomplete" for finish in finishes):
+            self.failure = _INCOMPLETE
+        return [*self._reader.release(), *finishes]
 
     def _fail(self, failure: Failure) -> list[Payload]:
         self._is_ended = True

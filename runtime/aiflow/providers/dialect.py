@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from aiflow.errors import PluginError
-from aiflow.events import Payload
+from aiflow.events import Control, Payload
 from aiflow.providers.failure import Failure
 from aiflow.providers.messages import ChatRequest
 from aiflow.providers.profile import ModelProfile
@@ -59,7 +59,7 @@ class FrameReader(Protocol):
         """Return text that was held back and the usage, before the finish."""
         ...
 
-    def finish(self, *, is_marked: bool) -> list[Payload]:
+    def finish(self, *, is_marked: bool) -> list[Control]:
         """Return one `finish` control per choice.
 
         Args:

@@ -15,7 +15,7 @@ from aiflow.errors import ProviderError
 from aiflow.providers.text import scrub
 
 FailureKind = Literal[
-    "connection", "first_byte_timeout", "idle_timeout", "status", "protocol", "stream"
+    "connection", "first_byte_timeout", "idle_timeout", "status", "protocol", "stream", "incomplete"
 ]
 
 # Words of in-stream errors after which the same request may well succeed.

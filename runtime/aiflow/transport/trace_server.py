@@ -22,7 +22,7 @@ from aiflow.transport.trace import Trace, TracePiece
 
 _LOG = logging.getLogger(__name__)
 _MAX_REQUEST_BYTES = 16 * 1024 * 1024
-# What the kernel may hold for a client that does not read; `None` in tests of full speed.
+# What the kernel may hold for a client that does not read.
 SEND_BUFFER_BYTES = 32 * 1024
 _PATHS = {
     "openai-chat": ("POST /v1/chat/completions", ("/chat/completions",)),
@@ -38,12 +38,14 @@ class ServerCounts:
     Attributes:
         opened: connections that clients made. `closed`: those that are gone again.
         requests: requests for a stream. `finished`: those that were served to the end.
+        written_bytes: bytes of traces handed to the sockets.
     """
 
     opened: int = 0
     closed: int = 0
     requests: int = 0
     finished: int = 0
+    written_bytes: int = 0
 
 
 class TraceServer:
@@ -238,6 +240,7 @@ class _Connection(asyncio.Protocol):
             if speed is not None:
                 await clock.sleep_until(began + entry.at / speed)
             self._send(h11.Data(data=entry.data))
+            self._counts.written_bytes += len(entry.data)
             # A turn of the loop even where nothing waits, so that one client never has it all.
             await asyncio.sleep(0)
             await self._may_write.wait()

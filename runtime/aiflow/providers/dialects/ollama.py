@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from aiflow.events import Control, Payload
 from aiflow.providers.dialect import HttpCall
 from aiflow.providers.failure import Failure
-from aiflow.providers.finish import finish_word
+from aiflow.providers.finish import finish_word, is_error_word
 from aiflow.providers.messages import ChatMessage, ChatRequest
 from aiflow.providers.profile import ModelProfile
 from aiflow.providers.text import ChoiceText, scrub
@@ -103,6 +103,8 @@ class OllamaReader:
             self.is_at_end = True
             self._raw = _word(value.get("done_reason")) or None
             self._usage = value
+            if is_error_word(self._raw):
+                self.failure = Failure(f"the server stopped with {self._raw}", code=self._raw)
         return payloads
 
     def release(self) -> list[Payload]:
@@ -112,7 +114,7 @@ class OllamaReader:
             payloads.append(Control("usage", usage))
         return payloads
 
-    def finish(self, *, is_marked: bool) -> list[Payload]:
+    def finish(self, *, is_marked: bool) -> list[Control]:
         """Return the `finish` control."""
         word = finish_word(self._raw, has_calls=len(self._calls) > 0, is_marked=is_marked)
         return [Control("finish", {"choice": 0, "reason": word, "raw": self._raw})]

@@ -110,7 +110,7 @@ class ChatReader:
             payloads.append(Control("usage", _usage(self._usage)))
         return payloads
 
-    def finish(self, *, is_marked: bool) -> list[Payload]:
+    def finish(self, *, is_marked: bool) -> list[Control]:
         """Return one `finish` control per choice."""
         choices = self._choices or {0: _Choice(0, self._profile)}
         return [choice.finish(is_marked=is_marked) for _, choice in sorted(choices.items())]
