@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aiflow.errors import EditError
@@ -96,11 +96,10 @@ def test_an_edit_leaves_the_graph_before_untouched(data: st.DataObject, graph: G
     assert all(id == edge.id for id, edge in after.edges.items())
 
 
-@given(graphs(), IDS)
-def test_renaming_there_and_back_is_the_identity(graph: Graph, new: str) -> None:
+@given(graphs(least_nodes=1))
+def test_renaming_there_and_back_is_the_identity(graph: Graph) -> None:
     """A rename carries edges, layout and measure along, in their places."""
-    assume(graph.nodes and new not in graph.nodes)
-    old = next(iter(graph.nodes))
+    old, new = next(iter(graph.nodes)), "quite-another"
 
     there = edits.rename_node(graph, old, new)
 
