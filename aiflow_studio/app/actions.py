@@ -104,7 +104,7 @@ ACTIONS: tuple[ActionInfo, ...] = (
     ActionInfo("copy", "&Copy", "copy", ("Ctrl+C",), has_nodes_selected, is_local=True),
     ActionInfo("paste", "&Paste", "paste", ("Ctrl+V",), is_local=True),
     ActionInfo(
-        "duplicate", "D&uplicate", "duplicate", ("Ctrl+D",), has_nodes_selected, is_local=True
+        "duplicate", "Dup&licate", "duplicate", ("Ctrl+D",), has_nodes_selected, is_local=True
     ),
     ActionInfo("delete", "&Delete", "delete", ("Del", "Backspace"), has_selection, is_local=True),
     ActionInfo("rename", "Re&name", "rename", ("F2",), has_one_node_selected),

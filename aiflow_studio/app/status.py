@@ -98,6 +98,11 @@ class StatusBar(QStatusBar):
             self._words = words
             self._show()
 
+    @property
+    def run_text(self) -> str:
+        """What the left half says, without its dress."""
+        return "  ".join("".join(text for text, _ in part) for part in self._words.parts)
+
     def show_document(self, is_saved: bool) -> None:
         """Show whether the document has changes that are in no file."""
         self._saved.setText("saved" if is_saved else "unsaved changes")
@@ -120,9 +125,7 @@ class StatusBar(QStatusBar):
         quiet = self._theme.muted if not self._words.tone else self._theme.text
         gap = "&nbsp;" * 5
         self._run.setText(gap.join(self._html(part, quiet) for part in self._words.parts))
-        # Screen readers get the words without their dress.
-        plain = "  ".join("".join(text for text, _ in part) for part in self._words.parts)
-        self._run.setAccessibleName(plain)
+        self._run.setAccessibleName(self.run_text)
 
     def _html(self, part: tuple[Value, ...], quiet: str) -> str:
         return "".join(

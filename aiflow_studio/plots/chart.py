@@ -47,6 +47,12 @@ class Curve:
     dashes: tuple[float, ...] = SOLID
 
 
+#: Curves, bounds, and the ends of both axes.
+_Shown = tuple[
+    Sequence[Curve], Sequence[tuple[float, str]], tuple[float, float], tuple[float, float]
+]
+
+
 class Chart(QWidget):
     """A title, a legend in words, and a plot.
 
@@ -76,6 +82,7 @@ class Chart(QWidget):
         self._labels = [pg.TextItem(anchor=(0, 0.5)) for _ in range(most)]
         self._bounds = [pg.PlotCurveItem(skipFiniteCheck=True) for _ in range(most)]
         self._bound_labels = [pg.TextItem(anchor=(0, 1)) for _ in range(most)]
+        self._shown: _Shown | None = None
         self._prepare()
         self._lay_out()
         self.set_theme(theme)
@@ -95,6 +102,7 @@ class Chart(QWidget):
             x_range: seconds of the run at the ends of the time axis.
             y_range: ends of the y axis, in powers of ten on a log scale.
         """
+        self._shown = (curves, bounds, x_range, y_range)
         self._item.setXRange(*x_range, padding=0)
         self._item.setYRange(*y_range, padding=0)
         pixel = self._pixel_height(y_range)
@@ -132,12 +140,20 @@ class Chart(QWidget):
     def close_plot(self) -> None:
         """Take the plot down before the application goes: it complains otherwise."""
         self.plot.close()
+        # It has left its parent by that.
+        self.plot.deleteLater()
+
+    def _again(self) -> None:
+        """Place everything anew: what a pixel is worth has changed."""
+        if self._shown is not None:
+            self.show_curves(*self._shown)
 
     def _prepare(self) -> None:
         self._item.setMenuEnabled(False)
         self._item.hideButtons()
         self._item.setMouseEnabled(x=False, y=False)
         self._item.getViewBox().disableAutoRange()
+        self._item.getViewBox().sigResized.connect(self._again)
         self._item.setContentsMargins(0, 4, 8, 0)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         for item in (*self._bounds, *self._curves, *self._labels, *self._bound_labels):

@@ -148,7 +148,8 @@ class PlotsPanel(QWidget):
 
         A queue in which little has ever stood stays grey: what is coloured is worth a look.
         """
-        for node in nodes:
+        # Several at once, as when the panel was hidden: the slowest has probably filled first.
+        for node in sorted(nodes, key=lambda node: -last.nodes[node].wait.p50_ms):
             stats = last.nodes[node]
             if stats.max_depth >= max(2.0, FILLING * (stats.queue_capacity or 0)):
                 self._colors.setdefault(node, len(self._colors))

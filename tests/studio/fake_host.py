@@ -94,6 +94,7 @@ def snapshot_at(
     phase: Phase = "running",
     error: str | None = None,
 ) -> Snapshot:
+    """Return the numbers of the imagined run at a moment."""
     stats = {node: _stats(node, elapsed_s) for node in nodes}
     return Snapshot(
         at=started_at + elapsed_s,
@@ -153,4 +154,6 @@ def _edge(edge: str, elapsed_s: float, stats: dict[str, NodeStats]) -> EdgeStats
     target = edge.partition(">")[2].partition(".")[0]
     depth = stats[target].depth if target in stats else 0
     is_full = depth > 0 and depth == CAPACITY.get(target)
-    return EdgeStats(edge, int(elapsed_s * 20), int(elapsed_s * 20) - depth, depth=depth, is_full=is_full)
+    return EdgeStats(
+        edge, int(elapsed_s * 20), int(elapsed_s * 20) - depth, depth=depth, is_full=is_full
+    )

@@ -1,0 +1,93 @@
+"""Tests of `aiflow_studio.runbar.panel`."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QToolButton
+from pytestqt.qtbot import QtBot
+
+from aiflow_studio.runbar.panel import STRATEGIES, RunBar
+from aiflow_studio.ui.theme import DARK
+
+
+@pytest.fixture
+def bar(qtbot: QtBot) -> RunBar:
+    """Return a bar with actions that do nothing."""
+    names = ("run", "drain", "stop", "validate", "apply")
+    actions = {name: QAction(f"&{name.capitalize()}") for name in names}
+    actions["validate"].setShortcut("F7")
+    bar = RunBar(actions, DARK)
+    qtbot.addWidget(bar)
+    bar.resize(1200, 44)
+    bar.show()
+    return bar
+
+
+def button(bar: RunBar, name: str) -> QToolButton:
+    """Return a button of the bar."""
+    found = bar.findChild(QToolButton, name)
+    assert isinstance(found, QToolButton)
+    return found
+
+
+def test_the_first_button_says_how_the_run_stands(bar: RunBar) -> None:
+    """In words; colour comes on top."""
+    bar.show_phase("running")
+    assert button(bar, "run").text() == "Running"
+    assert button(bar, "run").property("tone") == "running"
+
+    bar.show_phase("completed")
+    assert button(bar, "run").text() == "Run"
+    assert button(bar, "run").property("tone") == ""
+
+
+def test_buttons_follow_and_trigger_their_actions(bar: RunBar) -> None:
+    """A disabled action is a disabled button."""
+    stop = button(bar, "stop")
+    triggered: list[bool] = []
+    stop._action.triggered.connect(lambda: triggered.append(True))  # type: ignore[attr-defined]
+
+    stop.click()
+    stop._action.setEnabled(False)  # type: ignore[attr-defined]
+
+    assert triggered == [True]
+    assert not stop.isEnabled()
+
+
+def test_validate_shows_its_key(bar: RunBar) -> None:
+    """As in the sketch."""
+    assert button(bar, "validate").text() == "Validate  F7"
+
+
+def test_apply_is_hidden_until_it_is_offered(bar: RunBar, qtbot: QtBot) -> None:
+    """Nothing is there that does nothing."""
+    assert not button(bar, "apply").isVisible()
+
+    bar.show_apply(True)
+
+    qtbot.waitUntil(button(bar, "apply").isVisible)
+
+
+def test_a_strategy_is_chosen_by_name(bar: RunBar) -> None:
+    """An unknown name changes nothing."""
+    chosen: list[str] = []
+    bar.strategy_chosen.connect(chosen.append)
+
+    bar.choose_strategy("aggregate")
+    bar.choose_strategy("no such thing")
+
+    assert chosen == ["aggregate"]
+    assert bar.strategy == "aggregate"
+    assert set(STRATEGIES) >= {"aiflow", "aggregate", "callback", "unbounded"}
+
+
+def test_a_long_sentence_is_cut_and_kept_whole(bar: RunBar) -> None:
+    """The tooltip has all of it; the buttons keep their room."""
+    sentence = "a word " * 100
+
+    bar.say(sentence, "error")
+
+    assert bar.said == sentence
+    assert bar.findChild(type(bar._said)).toolTip() == sentence
+    assert len(bar._said.text()) < len(sentence)
