@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
@@ -99,8 +100,9 @@ def dialect_names() -> list[str]:
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
+@cache
 def find_dialect(name: str) -> Dialect:
-    """Return the dialect of that name.
+    """Return the dialect of that name; looking at all installed packages takes milliseconds.
 
     Raises:
         PluginError: there is none, or its package is broken.

@@ -38,10 +38,12 @@ class ProviderParams(ResourceParams):
     trace: str = Field(
         "",
         description="A recorded answer that is replayed instead; relative to the graph's folder.",
+        json_schema_extra={"x-editor": "path"},
     )
     dialect: str = Field(
         "openai-chat",
         description="The wire format; a trace knows its own.",
+        json_schema_extra={"x-choices": ["openai-chat", "ollama"]},
     )
     credential: str = Field(
         "",
