@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.graph.model import Edge, Graph, Node
 from aiflow.operators.base import Operator, Port
-from aiflow.operators.registry import Catalog
 from aiflow.policies import Policy
 from aiflow.types import ANY, PortType
-
-#: Every node may send what it has given up on from here; shown only where it is used.
-DEAD_PORT = "dead"
+from aiflow_studio.canvas.ports import PortTypes
 
 _DEFAULTS = {name: field.default for name, field in Policy.model_fields.items()}
 
@@ -75,7 +73,7 @@ class EdgeFace:
     """All that a wire shows of its edge.
 
     Attributes:
-        type_name: the type of the port it comes from, which is what flows.
+        type_name: the type of what flows.
         is_broken: one of its ports does not exist, or the types do not fit.
     """
 
@@ -102,9 +100,10 @@ def edges_by_node(graph: Graph) -> dict[str, tuple[list[Edge], list[Edge]]]:
     return touching
 
 
-def node_face(node: Node, graph: Graph, catalog: Catalog, touching: Touching) -> NodeFace:
+def node_face(node: Node, types: PortTypes, touching: Touching) -> NodeFace:
     """Return what the card of a node shows."""
-    operator = catalog.get(node.operator)
+    graph = types.graph
+    operator = types.operator(node.id)
     edges_in, edges_out = touching[node.id]
     inputs = operator.inputs if operator else ()
     outputs = operator.outputs if operator else ()
@@ -119,8 +118,7 @@ def node_face(node: Node, graph: Graph, catalog: Catalog, touching: Touching) ->
         inputs=_with_flows(
             _ports(inputs, (edge.target.port for edge in edges_in), operator),
             edges_in,
-            graph,
-            catalog,
+            types,
         ),
         outputs=_ports(outputs, (edge.source.port for edge in edges_out), operator),
         faults=tuple(_faults(node, graph, edges_in, edges_out)),
@@ -129,43 +127,18 @@ def node_face(node: Node, graph: Graph, catalog: Catalog, touching: Touching) ->
     )
 
 
-def edge_face(edge: Edge, graph: Graph, catalog: Catalog) -> EdgeFace:
+def edge_face(edge: Edge, types: PortTypes) -> EdgeFace:
     """Return what the wire of an edge shows; both its nodes must be there."""
-    source = port_type(graph, catalog, edge.source.node, edge.source.port, is_input=False)
-    target = port_type(graph, catalog, edge.target.node, edge.target.port, is_input=True)
-    is_broken = source is None or target is None or not may_flow(source, target)
     is_detached = edge.fanout == "detached"
     return EdgeFace(
         id=edge.id,
         source=(edge.source.node, edge.source.port),
         target=(edge.target.node, edge.target.port),
-        type_name=(source or ANY).name,
+        type_name=(types.gives(edge.source) or ANY).name,
         is_detached=is_detached,
         overflow=(edge.overflow or "drop_oldest") if is_detached else "",
-        is_broken=is_broken,
+        is_broken=not types.fit(edge.source, edge.target),
     )
-
-
-def port_type(
-    graph: Graph, catalog: Catalog, node_id: str, port: str, *, is_input: bool
-) -> PortType | None:
-    """Return the type of a port; None where the operator is known and has no such port.
-
-    A port of an unknown operator takes and gives anything.
-    """
-    node = graph.nodes.get(node_id)
-    if node is None:
-        return None
-    operator = catalog.get(node.operator)
-    if operator is None or (port == DEAD_PORT and not is_input):
-        return ANY
-    ports = operator.inputs if is_input else operator.outputs
-    return next((each.type for each in ports if each.name == port), None)
-
-
-def may_flow(source: PortType, target: PortType) -> bool:
-    """Say whether a wire between two types is worth drawing; `any` may turn out to fit."""
-    return source.takes_all or target.accepts(source)
 
 
 def source_detail(node: Node, graph: Graph) -> tuple[str, ...]:
@@ -211,13 +184,13 @@ def _ports(
 ) -> tuple[PortFace, ...]:
     faces = {port.name: PortFace(port.name, port.type, port.help) for port in declared}
     for name in used:
-        is_missing = operator is not None and name != DEAD_PORT
+        is_missing = operator is not None and name != DEAD_PORT.name
         faces.setdefault(name, PortFace(name, is_missing=is_missing))
     return tuple(faces.values())
 
 
 def _with_flows(
-    ports: tuple[PortFace, ...], edges_in: Iterable[Edge], graph: Graph, catalog: Catalog
+    ports: tuple[PortFace, ...], edges_in: Iterable[Edge], types: PortTypes
 ) -> tuple[PortFace, ...]:
     """Return in-ports with the type that comes in, where the port takes several."""
     feeding = {edge.target.port: edge.source for edge in edges_in}
@@ -225,7 +198,7 @@ def _with_flows(
     for port in ports:
         source = feeding.get(port.name)
         if source is not None and port.type.takes:
-            flows = port_type(graph, catalog, source.node, source.port, is_input=False)
+            flows = types.gives(source)
             if flows is not None and port.type.accepts(flows):
                 faces.append(replace(port, flows=flows))
                 continue

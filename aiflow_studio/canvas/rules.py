@@ -10,7 +10,7 @@ from collections import deque
 from aiflow.graph.model import Graph, PortRef
 from aiflow.operators.registry import Catalog
 from aiflow.types import PortType
-from aiflow_studio.canvas.faces import may_flow, port_type
+from aiflow_studio.canvas.ports import PortTypes
 
 
 class WireRules:
@@ -24,8 +24,8 @@ class WireRules:
     def __init__(self, graph: Graph, catalog: Catalog) -> None:
         self._graph = graph
         self._catalog = catalog
-        self._fed = {str(edge.target): edge.id for edge in graph.edges.values()}
-        self._after: dict[str, dict[str, str]] = {}
+        self._types = PortTypes(graph, catalog)
+        self._walks: dict[tuple[str, str | None, bool], dict[str, str]] = {}
 
     def refusal(self, source: PortRef, target: PortRef, instead_of: str | None = None) -> str:
         """Say in one sentence why an edge from `source` to `target` cannot be; "" if it can.
@@ -39,18 +39,13 @@ class WireRules:
             return f"{source} and {target} are on the same node; a node cannot feed itself."
         if f"{source}>{target}" in self._graph.edges:
             return f"{source} and {target} are connected already."
-        return (
-            self._type_refusal(source, target)
-            or self._fed_refusal(target, instead_of)
-            or self._cycle_refusal(source, target)
-        )
+        return self._type_refusal(source, target) or self._cycle_refusal(source, target, instead_of)
 
     def _type_refusal(self, source: PortRef, target: PortRef) -> str:
-        gives = port_type(self._graph, self._catalog, source.node, source.port, is_input=False)
-        takes = port_type(self._graph, self._catalog, target.node, target.port, is_input=True)
+        gives, takes = self._types.gives(source), self._types.takes(target)
         if gives is None or takes is None:
             return self._side_refusal(source, target, lacks_output=gives is None)
-        if may_flow(gives, takes):
+        if self._types.fit(source, target):
             return ""
         advice = "; draw it to a port of the same colour and shape"
         if between := self._between(gives, takes):
@@ -67,7 +62,7 @@ class WireRules:
         node = self._graph.nodes.get(end.node)
         if node is None:
             return f"There is no node {end.node}."
-        operator = self._catalog.get(node.operator)
+        operator = self._types.operator(node.id)
         if operator is not None:
             here, there = operator.outputs, operator.inputs
             if not lacks_output:
@@ -93,39 +88,48 @@ class WireRules:
                 return (operator.title or operator.name).lower()
         return ""
 
-    def _fed_refusal(self, target: PortRef, instead_of: str | None) -> str:
-        fed_by = self._fed.get(str(target))
-        if fed_by is None or fed_by == instead_of:
+    def _cycle_refusal(self, source: PortRef, target: PortRef, instead_of: str | None) -> str:
+        if not self._leads(target.node, source.node, instead_of):
             return ""
-        feeder = fed_by.partition(">")[0]
-        return f"{target} is fed by {feeder} already; take that wire away first."
-
-    def _cycle_refusal(self, source: PortRef, target: PortRef) -> str:
-        came_from = self._reached_from(target.node)
-        if source.node not in came_from:
-            return ""
-        path = [source.node]
-        while path[-1] != target.node:
-            path.append(came_from[path[-1]])
-        ring = " → ".join([*reversed(path), target.node])
+        before = self._walked(source.node, instead_of, is_back=True)
+        path = [target.node]
+        while path[-1] != source.node:
+            path.append(before[path[-1]])
+        ring = " → ".join([*path, target.node])
         return f"That wire would close a cycle ({ring}), and events would go round for ever."
 
-    def _reached_from(self, start: str) -> dict[str, str]:
-        """Return every node that `start` leads to -> the node before it on the way."""
-        if start not in self._after:
-            following: dict[str, list[str]] = {}
+    def _leads(self, first: str, last: str, instead_of: str | None) -> bool:
+        """Say whether events get from one node to another.
+
+        While a wire is in hand one of the two is always the same, and its walk is kept.
+        """
+        if (first, instead_of, False) in self._walks:
+            return last in self._walked(first, instead_of, is_back=False)
+        if (last, instead_of, True) not in self._walks:
+            self._walked(first, instead_of, is_back=False)
+        return first in self._walked(last, instead_of, is_back=True)
+
+    def _walked(self, start: str, instead_of: str | None, *, is_back: bool) -> dict[str, str]:
+        """Return every node on a way from `start`, or to it -> the node before on that walk."""
+        key = (start, instead_of, is_back)
+        if key not in self._walks:
+            beside: dict[str, list[str]] = {}
             for edge in self._graph.edges.values():
-                following.setdefault(edge.source.node, []).append(edge.target.node)
-            came_from = {start: start}
+                here, there = edge.source.node, edge.target.node
+                if is_back:
+                    here, there = there, here
+                if edge.id != instead_of:
+                    beside.setdefault(here, []).append(there)
+            walk = {start: start}
             waiting = deque([start])
             while waiting:
                 here = waiting.popleft()
-                for there in following.get(here, ()):
-                    if there not in came_from:
-                        came_from[there] = here
+                for there in beside.get(here, ()):
+                    if there not in walk:
+                        walk[there] = here
                         waiting.append(there)
-            self._after[start] = came_from
-        return self._after[start]
+            self._walks[key] = walk
+        return self._walks[key]
 
 
 def _range(takes: PortType) -> str:

@@ -20,6 +20,7 @@ from aiflow_studio.canvas.nodegraphqt.projection import Projection
 from aiflow_studio.canvas.nodegraphqt.style import Style
 from aiflow_studio.canvas.nodegraphqt.viewer import Viewer
 from aiflow_studio.canvas.placement import places
+from aiflow_studio.canvas.ports import PortTypes
 from aiflow_studio.canvas.rules import WireRules
 from aiflow_studio.ui.theme import Theme
 
@@ -67,18 +68,9 @@ class NodeGraphQtCanvas(QObject):
         """Make the picture equal to `after`; what is shown is known, so `before` is not read."""
         if after is not self._shown:
             self._viewer.dismiss_refusal()
-            faces, wires = self._faces(after), self._wire_faces(after)
-            self._drop(faces, wires)
-            for face in faces.values():
-                card = self._projection.card(face.id)
-                if card is None or card.face != face:
-                    self._projection.put_node(face, self._style)
-            for wire_face in wires.values():
-                wire = self._projection.wires.get(wire_face.id)
-                if wire is None or wire.face != wire_face:
-                    self._projection.put_edge(wire_face, self._style)
+            if not _looks_alike(self._shown, after):
+                self._restate(after)
             self._shown = after
-            self._restate_findings()
         self._settle()
         self._viewer.viewport().update()
 
@@ -189,18 +181,33 @@ class NodeGraphQtCanvas(QObject):
         self._viewer.close()
         self._viewer.deleteLater()
 
-    def _faces(self, graph: Graph) -> dict[str, NodeFace]:
-        touching = edges_by_node(graph)
+    def _restate(self, graph: Graph) -> None:
+        """Make cards and wires anew where they differ."""
+        types = PortTypes(graph, self._catalog)
+        faces, wires = self._faces(types), self._wire_faces(types)
+        self._drop(faces, wires)
+        for face in faces.values():
+            card = self._projection.card(face.id)
+            if card is None or card.face != face:
+                self._projection.put_node(face, self._style)
+        for wire_face in wires.values():
+            wire = self._projection.wires.get(wire_face.id)
+            if wire is None or wire.face != wire_face:
+                self._projection.put_edge(wire_face, self._style)
+        self._restate_findings()
+
+    def _faces(self, types: PortTypes) -> dict[str, NodeFace]:
+        touching = edges_by_node(types.graph)
         return {
-            node_id: node_face(node, graph, self._catalog, touching)
-            for node_id, node in graph.nodes.items()
+            node_id: node_face(node, types, touching) for node_id, node in types.graph.nodes.items()
         }
 
-    def _wire_faces(self, graph: Graph) -> dict[str, EdgeFace]:
+    def _wire_faces(self, types: PortTypes) -> dict[str, EdgeFace]:
+        nodes = types.graph.nodes
         return {
-            edge.id: edge_face(edge, graph, self._catalog)
-            for edge in graph.edges.values()
-            if edge.source.node in graph.nodes and edge.target.node in graph.nodes
+            edge.id: edge_face(edge, types)
+            for edge in types.graph.edges.values()
+            if edge.source.node in nodes and edge.target.node in nodes
         }
 
     def _drop(self, faces: Mapping[str, NodeFace], wires: Mapping[str, EdgeFace]) -> None:
@@ -245,3 +252,10 @@ class NodeGraphQtCanvas(QObject):
 
     def _middle(self) -> QPoint:
         return self._viewer.viewport().rect().center()
+
+
+def _looks_alike(one: Graph, other: Graph) -> bool:
+    """Say whether two graphs differ only in where nodes stand, or in nothing that is drawn."""
+    return (
+        one.nodes is other.nodes and one.edges is other.edges and one.resources is other.resources
+    )

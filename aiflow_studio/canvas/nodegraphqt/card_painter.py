@@ -109,7 +109,6 @@ def lay_out(face: NodeFace, style: Style) -> CardLayout:
 
 
 def _width(face: NodeFace, name: str, style: Style) -> float:
-    small = style.small_metrics
     heading = style.name_metrics.horizontalAdvance(name) + _GAP + style.width(face.title)
     longest_in = max((style.width(port.name) for port in face.inputs), default=0.0)
     longest_out = max((style.width(port.name) for port in face.outputs), default=0.0)
