@@ -1,0 +1,84 @@
+"""Building: a plan's nodes become guardians, each with the runner that its operator needs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from concurrent.futures import Executor
+
+from aiflow.compiler.plan import NodePlan, Plan
+from aiflow.engine.cells import EdgeState, Guardian, Kernel, Runner
+from aiflow.engine.inline import InlineRunner
+from aiflow.engine.sources import SourceRunner
+from aiflow.engine.workers import WorkerRunner
+from aiflow.operators.base import Operator
+
+
+def build_guardians(plan: Plan, kernel: Kernel, executor: Executor | None) -> dict[str, Guardian]:
+    """Return a guardian for each node, in the plan's order.
+
+    Args:
+        executor: where blocking operators run; None on the virtual clock, where they run
+            like any plain function and take their declared time.
+    """
+    guardians = {node.id: _guardian(node, kernel, executor) for node in plan.nodes.values()}
+    for guardian in guardians.values():
+        guardian.keeps_runs = _keeps_runs(guardian, plan, guardians)
+    return guardians
+
+
+def build_edges(plan: Plan) -> dict[str, EdgeState]:
+    """Return the state of each edge, in the plan's order."""
+    return {
+        edge.id: EdgeState(edge, plan.nodes[edge.target].inputs.index(edge.target_port))
+        for edge in plan.edges.values()
+    }
+
+
+def blocking_workers(plan: Plan) -> int:
+    """Return how many threads the blocking operators of a plan may need at once."""
+    return sum(node.policy.workers for node in plan.nodes.values() if node.operator.is_blocking)
+
+
+def _guardian(node: NodePlan, kernel: Kernel, executor: Executor | None) -> Guardian:
+    guardian = Guardian(node, kernel, _runner(node, executor))
+    operator = node.operator
+    guardian.has_finish = type(operator).finish is not Operator.finish
+    if isinstance(guardian.runner, InlineRunner):
+        if kernel.clock.is_virtual:
+            guardian.service_s = declared_time_s(node)
+        guardian.is_inline = guardian.service_s is None and node.policy.retry.timeout_s is None
+    guardian.refresh()
+    return guardian
+
+
+def _runner(node: NodePlan, executor: Executor | None) -> Runner:
+    if node.is_source:
+        return SourceRunner()
+    operator = node.operator
+    if operator.is_blocking and executor is not None:
+        return WorkerRunner(executor)
+    if any(map(_awaits, (operator.process, operator.finish))):
+        return WorkerRunner()
+    return InlineRunner()
+
+
+def declared_time_s(node: NodePlan) -> float | None:
+    """Return the time per event that a node declares, None where it declares none or 0."""
+    if node.policy.service_time_s is not None:
+        return node.policy.service_time_s or None
+    return node.operator.service_time_s() or None
+
+
+def _awaits(function: object) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _keeps_runs(guardian: Guardian, plan: Plan, guardians: Mapping[str, Guardian]) -> bool:
+    """Say whether all outputs of one sequence are made one behind the other here."""
+    if guardian.is_source:
+        return True
+    edges = [edge for edge in plan.edges.values() if edge.target == guardian.id]
+    if len(edges) != 1 or not guardian.keeps_order or plan.nodes[edges[0].source].id == guardian.id:
+        return False
+    return guardians[edges[0].source].keeps_runs

@@ -1,0 +1,297 @@
+"""Calls: what an operator returned is carried out of the node, one output after the other.
+
+The next output is asked for only when the last has left, and where order is kept a call
+waits at its first output until it is the head of its lane. A call that has nothing more to
+ask of its operator gives its worker back and is held in the reorder buffer's places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import length_hint
+from typing import Any
+
+from aiflow.engine.cells import NOTHING, Call, Event, Guardian, Lane, Route, Settled
+from aiflow.engine.delivery import deliver
+from aiflow.engine.failing import fail_call
+from aiflow.engine.settling import close_worker, go_on, rest, settle, work
+from aiflow.engine.waiting import park
+from aiflow.engine.waking import wake
+from aiflow.errors import EngineError, OperatorError
+from aiflow.events import Context
+from aiflow.operators.base import Emit
+
+
+def open_call(lane: Lane, event: Event | None, at: float) -> Call:
+    """Keep a call for an event that has just run inline and cannot leave at once."""
+    guardian = lane.guardian
+    guardian.meter(at)
+    guardian.dispatched += 1
+    lane.dispatched += 1
+    guardian.free = False
+    guardian.kernel.enter()
+    lane.turn.in_flight += 1
+    return keep_call(lane, event)
+
+
+def keep_call(lane: Lane, event: Event | None) -> Call:
+    """Keep a call for an event that was taken from the queue, in the order of its lane."""
+    call = Call(lane, event)
+    lane.calls[call] = None
+    return call
+
+
+def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - whatever it returned
+    """Take what an operator returned (or, for an iterator, will return) and carry it out."""
+    lane = call.lane
+    extra, lane.extra = call.listed or lane.extra, None
+    call.listed = None
+    if call.is_settled:
+        _close(result)
+        return
+    try:
+        outputs = gather(lane, result, extra)
+        if isinstance(outputs, Iterator):
+            call.more = outputs
+        elif outputs is not None:
+            set_output(call, outputs, at)
+    except EngineError as error:
+        rest(call, at)
+        fail_call(call, error, at)
+        return
+    if call.more is None:
+        rest(call, at)
+    else:
+        _reserve(call, at)
+    advance(call, None)
+
+
+def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: ANN401
+    """Return one output, None, or an iterator over outputs.
+
+    Raises:
+        EngineError: a list is longer than the operator declares.
+    """
+    if extra:
+        listed = [] if result is None else result if isinstance(result, list) else [result]
+        if not isinstance(result, Iterator):
+            result = [*listed, *extra]
+    if not isinstance(result, list):
+        if hasattr(result, "__await__"):
+            raise EngineError(
+                f"the operator of node {lane.guardian.id} returned an awaitable from a plain"
+                " function; declare it with async def"
+            )
+        return result
+    most = lane.guardian.max_outputs
+    # What `finish` tells was kept before, in places that are counted apart.
+    if len(result) > most and not lane.has_finished:
+        raise EngineError(
+            f"node {lane.guardian.id} returned a list of {len(result)} outputs and declares"
+            f" max_outputs = {most}; raise it, or write a generator"
+        )
+    return iter(result) if result else None
+
+
+def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401
+    """Put an output into the call's hand; return False where it has nowhere to go."""
+    route, payload = way_of(call.lane, output)
+    call.ready_at = at
+    if payload is None or not route.hops:
+        return False
+    call.route = route
+    call.output = payload
+    return True
+
+
+def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401
+    """Return the route of an output and its payload.
+
+    Raises:
+        EngineError: the operator has no such out-port.
+    """
+    if type(output) is Emit:
+        route = lane.routes.get(output.port)
+        if route is None:
+            raise EngineError(
+                f"node {lane.guardian.id} sent to {output.port!r}, which is none of its"
+                f" out-ports ({', '.join(sorted(lane.guardian.outputs)) or 'it has none'})"
+            )
+        return route, output.payload
+    if lane.route is None:
+        raise EngineError(f"node {lane.guardian.id} returned an output and has no out-port")
+    return lane.route, output
+
+
+def make_event(lane: Lane, event: Event, payload: Any) -> Event:  # noqa: ANN401
+    """Return the event that carries an output: its ancestor's place, a part of its own."""
+    sequence = event.sequence
+    parts = lane.parts
+    if parts is not None:
+        key = (event.source, sequence)
+        part = parts[key] = parts.get(key, -1) + 1
+    elif sequence == lane.sequence:
+        part = lane.part = lane.part + 1
+    else:
+        lane.sequence = sequence
+        part = lane.part = 0
+    if payload is event.payload and part == event.part:
+        return event
+    return Context(
+        payload,
+        event.conversation,
+        event.turn,
+        event.source,
+        sequence,
+        part,
+        event.hops,
+        event.created_at,
+        event.epoch,
+        event.trace,
+    )
+
+
+def advance(call: Call, _: object) -> None:
+    """Carry outputs out until one has to wait, none is left, or others must have their turn."""
+    lane = call.lane
+    guardian = lane.guardian
+    runlist = guardian.kernel.runlist
+    stack, now = runlist.stack, runlist.now
+    asked = 0
+    while not call.is_settled:
+        at = now()
+        if lane.is_dead:
+            _discard(call, at)
+            return
+        if call.output is not NOTHING:
+            if not _may_leave(call, guardian, at):
+                return
+            height = len(stack)
+            if not _send(call, at):
+                return
+            if call.more is not None and len(stack) > height:
+                # First downstream, then the next output: what is in flight stays little.
+                stack.insert(height, (advance, call, None))
+                return
+            continue
+        if call.more is None:
+            if call.worker is None:
+                settle(call, Settled.PROCESSED, at)
+            return
+        asked += 1
+        if at >= runlist.deadline or asked > runlist.limit:
+            runlist.push(advance, call, None)
+            return
+        _ask(call, at)
+
+
+def output_left(call: Call, at: float) -> None:
+    """Count an output that has left, after the time it had to wait."""
+    guardian = call.lane.guardian
+    guardian.emitted += 1
+    guardian.blocked.record(at - call.ready_at)
+    call.pending = None
+    call.output = NOTHING
+    _shrink(call)
+    if call.wake is not None:
+        wake(guardian.kernel, call.wake)
+
+
+def _send(call: Call, at: float) -> bool:
+    route = call.route
+    assert route is not None
+    # Numbered only now, so that parts are in the order in which outputs leave.
+    event = call.pending = make_event(call.lane, call.scope.event, call.output)
+    hop = deliver(route, event, at)
+    if hop is not None:
+        park(call, hop, at)
+        _hold(call, at)
+        return False
+    output_left(call, at)
+    return True
+
+
+def _may_leave(call: Call, guardian: Guardian, at: float) -> bool:
+    if not guardian.keeps_order or call.lane.head() is call:
+        return True
+    _hold(call, at)
+    return False
+
+
+def _hold(call: Call, at: float) -> None:
+    """Free the worker of a call that only waits to leave: its place is in the window."""
+    if call.more is None and call.is_open and call.worker is None:
+        close_worker(call, at)
+        go_on(call.lane.guardian)
+
+
+def _ask(call: Call, at: float) -> None:
+    """Ask an iterator for its next output."""
+    more = call.more
+    assert more is not None
+    if not call.is_running:
+        work(call, at)
+    now = call.lane.guardian.kernel.now
+    try:
+        output = next(more, NOTHING)
+        at = now()
+        rest(call, at)
+        if call.is_settled:
+            _close(more)
+        elif output is NOTHING:
+            call.more = None
+        elif not set_output(call, output, at):
+            _shrink(call)
+    except BaseException as error:
+        at = now()
+        rest(call, at)
+        call.more = None
+        if call.is_settled:
+            return
+        fail_call(call, wrap(call.lane, error), at)
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+
+
+def wrap(lane: Lane, error: BaseException) -> BaseException:
+    """Return the error that says where an operator raised; it keeps the operator's own."""
+    if isinstance(error, EngineError):
+        return error
+    wrapped = OperatorError(lane.guardian.id, lane.turn.conversation, error)
+    wrapped.__cause__ = error
+    return wrapped
+
+
+def _reserve(call: Call, at: float) -> None:
+    """Hold the worker while there are outputs to ask for, and count a list's places."""
+    guardian = call.lane.guardian
+    rest(call, at)
+    if not call.is_open:
+        call.is_open = True
+        guardian.opened += 1
+    if call.event is not None:
+        # Of an iterator only one output is ever there; a list is there as a whole.
+        call.extra = max(0, length_hint(call.more) - 1)
+        guardian.kernel.enter(call.extra)
+        call.lane.turn.in_flight += call.extra
+
+
+def _shrink(call: Call) -> None:
+    """Give back one of the places that a list takes: an output has left it."""
+    if call.extra:
+        call.extra -= 1
+        call.lane.guardian.kernel.in_flight -= 1
+        call.lane.turn.in_flight -= 1
+
+
+def _close(outputs: object) -> None:
+    """Close an iterator that nobody will ask any more."""
+    close = getattr(outputs, "close", None)
+    if close is not None and isinstance(outputs, Iterator):
+        close()
+
+
+def _discard(call: Call, at: float) -> None:
+    more, call.more = call.more, None
+    _close(more)
+    settle(call, Settled.CANCELLED, at)

@@ -1,0 +1,39 @@
+"""Cancelling one turn: purge what waits, end what runs, and let nothing of it come back.
+
+The turn's epoch is raised first, then tasks are cancelled: an operator that does not react
+is at most late, what it returns is discarded. A turn that has ended is never changed.
+"""
+
+from __future__ import annotations
+
+from aiflow.engine.cells import Terminal, Turn
+from aiflow.engine.ending import try_close
+from aiflow.engine.failing import empty, kill
+
+
+def cancel_turn(turn: Turn, terminal: Terminal, at: float) -> None:
+    """End a turn at every node at once.
+
+    Args:
+        terminal: CANCEL, or ERROR where the turn is given up because of one.
+        at: the time now.
+    """
+    turn.epoch += 1
+    lanes = tuple(turn.lanes.values())
+    for lane in lanes:
+        if not lane.is_closed:
+            kill(lane, terminal)
+    for lane in lanes:
+        if lane.source is not None:
+            lane.source.stop(Terminal.CANCEL, at)
+        elif not lane.is_closed:
+            empty(lane, at)
+    for lane in lanes:
+        try_close(lane)
+
+
+def stop_sources(turn: Turn, terminal: Terminal, at: float) -> None:
+    """Let a turn's sources begin no further event; what has begun goes its way."""
+    for lane in tuple(turn.lanes.values()):
+        if lane.source is not None and not lane.is_closed:
+            lane.source.stop(terminal, at)

@@ -1,0 +1,603 @@
+"""What a running session consists of: turns, edges, lanes, calls and guardians.
+
+Data and the questions that can be answered from it alone. What happens to an event is told
+in `inline` (operators that are plain functions), `delivery` (the way over an edge),
+`settling` (its end), `ending` (terminals), `workers` (operators that await) and `cancelling`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from typing import Any, Protocol
+
+from aiflow.clock import Clock
+from aiflow.compiler.plan import EdgePlan, NodePlan
+from aiflow.engine.runlist import RunList
+from aiflow.engine.scopes import EngineScope
+from aiflow.events import Context
+from aiflow.metrics.instruments import Histogram
+from aiflow.operators.base import Emit
+from aiflow.policies import Overflow
+
+Event = Context[Any]
+
+
+class Nothing:
+    """What is in a hand that is empty."""
+
+
+NOTHING = Nothing()
+
+
+class Terminal(IntEnum):
+    """How a turn ended on an edge or at a node; merged, the larger one wins."""
+
+    NONE = 0
+    END = 1
+    CANCEL = 2
+    ERROR = 3
+
+
+class Settled(IntEnum):
+    """What became of an event at a node; each event gets exactly one of them there."""
+
+    PROCESSED = 0
+    FAILED = 1
+    CANCELLED = 2
+
+
+class Tap(Protocol):
+    """Somebody who looks at an edge."""
+
+    def see(self, event: Event, at: float) -> None:
+        """Take note of one event."""
+        ...
+
+
+class Log(Protocol):
+    """Whoever writes down what happens; None in a session without one."""
+
+    def emitted(self, node: str, port: str, event: Event, at: float) -> None:
+        """An output left a node."""
+        ...
+
+    def settled(self, node: str, event: Event | None, outcome: str, at: float) -> None:
+        """A node is done with an event; `outcome` is a reason where it was dropped."""
+        ...
+
+    def ended(self, node: str, turn: Turn, terminal: Terminal, at: float) -> None:
+        """A turn ended at a node."""
+        ...
+
+
+class Runner(Protocol):
+    """How a guardian's operator is called: inline, on worker tasks, or as a source.
+
+    Arguments come in pairs because the run list calls with two.
+    """
+
+    def wake(self, guardian: Guardian) -> None:
+        """See to it that what may begin of the queue begins."""
+        ...
+
+    def start(self, lane: Lane, arrival: tuple[Event, EdgeState]) -> None:
+        """Run an event for which the guardian was claimed."""
+        ...
+
+    def resume(self, call: Call, _: object) -> None:
+        """Go on with a call that has become the head of its lane."""
+        ...
+
+    def left(self, call: Call, at: float) -> None:
+        """Go on with a call whose output, for which it had waited, has left."""
+        ...
+
+    def cancel(self, call: Call, at: float) -> None:
+        """End a call; it settles as cancelled when its operator has ended."""
+        ...
+
+
+class Kernel:
+    """What all guardians of a session share.
+
+    Attributes:
+        in_flight: events held by the runtime now, without the one that an operator is
+            just being called with inline.
+        active: turns that are open; `shares` says whether there may be more than one.
+        fail_turn: ends a turn because of an error, told by whoever met it.
+        turn_ended: called when every lane of a turn has closed.
+    """
+
+    __slots__ = (
+        "active",
+        "clock",
+        "fail_turn",
+        "in_flight",
+        "log",
+        "loop",
+        "max_in_flight",
+        "now",
+        "open_calls",
+        "runlist",
+        "shares",
+        "turn_ended",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, *, shares: bool) -> None:
+        self.loop = loop
+        self.clock = clock
+        self.runlist = RunList.of(loop)
+        self.now = self.runlist.now
+        self.in_flight = 0
+        self.max_in_flight = 0
+        self.active = 0
+        self.shares = shares
+        # Operators at work, and tasks that have been woken: while there is one, what
+        # waits may be waiting for it.
+        self.open_calls = 0
+        self.log: Log | None = None
+        self.fail_turn: Callable[[Turn, BaseException], None] = _nobody_listens
+        self.turn_ended: Callable[[Turn], None] = _nobody_listens
+
+    def enter(self, events: int = 1) -> None:
+        """Count events that the runtime now holds."""
+        self.in_flight += events
+        self.max_in_flight = max(self.max_in_flight, self.in_flight)
+
+
+def _nobody_listens(*_: object) -> None:
+    """Stand in until the session has said who listens."""
+
+
+class Turn:
+    """One turn of one conversation, while it is open.
+
+    Attributes:
+        epoch: raised by a cancel; events of an older epoch are not worked on any more.
+        in_flight: events of this turn that the runtime holds.
+        open_lanes: nodes at which the turn has not ended.
+        marks: source -> what it marked -> when.
+    """
+
+    __slots__ = (
+        "conversation",
+        "epoch",
+        "error",
+        "in_flight",
+        "is_cancelled",
+        "lanes",
+        "marks",
+        "number",
+        "open_lanes",
+        "opened_at",
+        "waiting_sources",
+    )
+
+    def __init__(self, conversation: str, number: int, opened_at: float) -> None:
+        self.conversation = conversation
+        self.number = number
+        self.opened_at = opened_at
+        self.epoch = 0
+        self.in_flight = 0
+        self.is_cancelled = False
+        self.error: BaseException | None = None
+        self.lanes: dict[str, Lane] = {}
+        self.open_lanes = 0
+        self.marks: dict[str, dict[str, float]] = {}
+        self.waiting_sources: list[Callable[[], None]] = []
+
+
+class EdgeState:
+    """One edge: counters over the whole run; its queue is the target's.
+
+    Attributes:
+        inline: events that went straight from an operator's return into the next operator;
+            each is appended and taken here, and processed and emitted at the sender.
+        waiting: senders that wait because of this edge now.
+    """
+
+    __slots__ = (
+        "appended",
+        "dropped",
+        "id",
+        "inline",
+        "is_detached",
+        "overflow",
+        "plan",
+        "port",
+        "purged",
+        "taken",
+        "tap",
+        "waiting",
+    )
+
+    def __init__(self, plan: EdgePlan, port: int) -> None:
+        self.id = plan.id
+        self.plan = plan
+        self.port = port
+        self.is_detached = plan.is_detached
+        # A detached edge never holds its sender, so it always has an overflow of its own.
+        self.overflow = (plan.overflow or Overflow.DROP_OLDEST) if plan.is_detached else None
+        self.inline = 0
+        self.appended = 0
+        self.taken = 0
+        self.purged = 0
+        self.dropped = 0
+        self.waiting = 0
+        self.tap: Tap | None = None
+
+    @property
+    def offered(self) -> int:
+        """Events that were brought to the target's node over this edge."""
+        return self.appended + self.inline
+
+
+class Route:
+    """Where the outputs of one port go, for one lane.
+
+    Attributes:
+        hops: (edge, lane behind it) in document order; `strict` those that can hold back.
+        lane, edge: the way an event may take inline: the only edge, strict, into a node
+            with one in-port, and watched by nobody; None where that is not so.
+    """
+
+    __slots__ = ("edge", "hops", "lane", "port", "strict")
+
+    def __init__(self, port: str, hops: tuple[tuple[EdgeState, Lane], ...]) -> None:
+        self.port = port
+        self.hops = hops
+        self.strict = tuple(hop for hop in hops if not hop[0].is_detached)
+        self.lane: Lane | None = None
+        self.edge: EdgeState | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Find the inline way anew, after somebody began or ceased to look at an edge."""
+        self.lane = self.edge = None
+        if len(self.hops) != 1:
+            return
+        edge, lane = self.hops[0]
+        guardian = lane.guardian
+        if edge.tap is None and len(guardian.ports) == 1 and guardian.kernel.log is None:
+            self.edge, self.lane = edge, lane
+
+
+class Lane:
+    """One turn at one node: its part of the queue, the operator's state, its end.
+
+    Attributes:
+        queues: waiting (event, since, edge, stamp), one deque per in-port.
+        depth: their length together.
+        claimed: events about to run inline; `calls`: those that are kept as calls, in order.
+        dispatched: both together.
+        open_edges: in-edges on which the turn has not ended; `terminal`: merged so far.
+        is_dead: what arrives or comes back is discarded: cancelled, or failed here.
+        quick: an event without outputs can be settled by counting it.
+        plain: class of payloads known to be returned bare.
+        sequence, part: of the last output; `parts` by (source, sequence) where inputs of
+            one sequence need not come together.
+    """
+
+    __slots__ = (
+        "awaits_first",
+        "calls",
+        "depth",
+        "dispatched",
+        "extra",
+        "guardian",
+        "has_finished",
+        "is_closed",
+        "is_dead",
+        "keep_from",
+        "last",
+        "open_edges",
+        "part",
+        "parts",
+        "plain",
+        "process",
+        "queues",
+        "quick",
+        "route",
+        "routes",
+        "scope",
+        "sequence",
+        "service",
+        "source",
+        "terminal",
+        "turn",
+        "waiting",
+    )
+
+    def __init__(self, guardian: Guardian, turn: Turn, scope: EngineScope) -> None:
+        self.guardian = guardian
+        self.turn = turn
+        self.scope = scope
+        self.process = guardian.process
+        self.service = guardian.service
+        self.queues: tuple[deque[Entry], ...] = tuple(deque() for _ in guardian.ports)
+        self.depth = 0
+        self.dispatched = 0
+        self.calls: dict[Call, None] = {}
+        self.waiting = 0
+        self.open_edges = 0
+        self.terminal = Terminal.NONE
+        self.is_dead = False
+        self.is_closed = False
+        self.has_finished = False
+        self.awaits_first = False
+        self.quick = True
+        self.plain: type | None = None
+        self.extra: list[Any] | None = None
+        self.keep_from: int | None = None
+        self.last: Event | None = None
+        self.source: Any = None
+        self.sequence = -1
+        self.part = 0
+        self.parts: dict[tuple[str, int], int] | None = None if guardian.keeps_runs else {}
+        self.routes: dict[str, Route] = {}
+        self.route: Route | None = None
+
+    def keep(self, sequence: int | None) -> None:
+        """Note the lowest sequence that the operator still keeps."""
+        self.keep_from = sequence
+
+    def collect(self, payload: object, port: str | None) -> None:
+        """Take an output that an operator emits beside what it returns."""
+        if self.extra is None:
+            self.extra = []
+        self.extra.append(payload if port is None else Emit(port, payload))
+
+    def head(self) -> Call | None:
+        """Return the call whose outputs leave first, None without calls."""
+        return next(iter(self.calls), None)
+
+    def first_entry(self) -> Entry:
+        """Return what has waited longest; the lane must have something waiting."""
+        if len(self.queues) == 1:
+            return self.queues[0][0]
+        return min((queue[0] for queue in self.queues if queue), key=_stamp_of)
+
+
+Entry = tuple[Event, float, EdgeState, int]
+
+
+def _stamp_of(entry: Entry) -> int:
+    return entry[3]
+
+
+class Call:
+    """One event at an operator for longer than a moment, with the outputs it has in hand.
+
+    Attributes:
+        event: the input; None for a `finish` and for a source.
+        more: outputs that can still be asked for, None when there are none.
+        extra: places that a returned list takes beside the first; `listed` what the
+            operator emitted beside its result.
+        output, route: what is in hand and the way it takes; `pending` the event made of it
+            once it may leave.
+        is_open: it needs a worker: the operator runs, or will be asked for more.
+        is_running: the operator is at work now, since `started_at`; `spent_s` before that.
+        ready_at: when the output in hand was there; `blocked_at`: since when it waits for
+            room at `waits_at`, None when it does not.
+        is_measured: the operator's time is counted already.
+        is_settled: set once, in `settling`.
+    """
+
+    __slots__ = (
+        "blocked_at",
+        "event",
+        "extra",
+        "is_cancelled",
+        "is_measured",
+        "is_open",
+        "is_running",
+        "is_settled",
+        "lane",
+        "listed",
+        "more",
+        "output",
+        "pending",
+        "ready_at",
+        "route",
+        "scope",
+        "spent_s",
+        "started_at",
+        "timer",
+        "waits_at",
+        "wake",
+        "worker",
+    )
+
+    def __init__(self, lane: Lane, event: Event | None) -> None:
+        self.lane = lane
+        self.event = event
+        self.scope = lane.scope
+        self.more: Iterator[Any] | None = None
+        self.extra = 0
+        self.listed: list[Any] | None = None
+        self.output: Any = NOTHING
+        self.pending: Event | None = None
+        self.route: Route | None = None
+        self.is_open = False
+        self.is_running = False
+        self.is_settled = False
+        self.is_cancelled = False
+        self.is_measured = False
+        self.started_at = 0.0
+        self.spent_s = 0.0
+        self.ready_at = 0.0
+        self.blocked_at: float | None = None
+        self.waits_at: tuple[EdgeState, Lane] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.wake: asyncio.Future[None] | None = None
+        self.worker: Any = None
+
+    def collect(self, payload: object, port: str | None) -> None:
+        """Take an output that the operator emits beside what it returns."""
+        if self.listed is None:
+            self.listed = []
+        self.listed.append(payload if port is None else Emit(port, payload))
+
+
+class Guardian:
+    """One node at run time: its bounded queue, its workers' places, its books.
+
+    Invariant: depth <= q; opened <= k; dispatched <= k + ρ (the window).
+
+    Attributes:
+        ports: names of the connected in-ports.
+        free: an event that arrives now may run inline: nothing runs, waits or is waited for.
+        claimed: an event is on the run list to run inline here.
+        window: k + ρ; `dispatched`: events begun and not emitted, of which `opened` hold a
+            worker; `at_work` those whose operator runs.
+        keeps_order: events of a lane leave in the order in which they came.
+        keeps_runs: outputs of one sequence are made one behind the other.
+        ready: lanes with waiting events, the next to be served first; `finishing` those
+            whose `finish` is due.
+        waiters: calls that wait for room here, longest first.
+    """
+
+    __slots__ = (
+        "at_work",
+        "backpressured_s",
+        "blocked",
+        "cancelled",
+        "claimed",
+        "depth",
+        "dispatched",
+        "dropped",
+        "emitted",
+        "failed",
+        "finish",
+        "finishing",
+        "first_at_s",
+        "free",
+        "has_finish",
+        "id",
+        "is_inline",
+        "is_limited",
+        "is_pumping",
+        "is_sink",
+        "is_source",
+        "keeps_order",
+        "keeps_runs",
+        "kernel",
+        "max_depth",
+        "max_outputs",
+        "meter_at",
+        "node",
+        "opened",
+        "outputs",
+        "overflow",
+        "parked",
+        "port_capacity",
+        "port_depths",
+        "ports",
+        "process",
+        "processed",
+        "queue_capacity",
+        "ready",
+        "runner",
+        "service",
+        "service_s",
+        "stamp",
+        "wait",
+        "waiters",
+        "window",
+        "window_blocked_s",
+        "workers",
+    )
+
+    def __init__(self, node: NodePlan, kernel: Kernel, runner: Runner) -> None:
+        policy, operator = node.policy, node.operator
+        self.id = node.id
+        self.node = node
+        self.kernel = kernel
+        self.runner = runner
+        self.process: Callable[[Any, Any], Any] = operator.process
+        self.finish: Callable[[Any], Any] = operator.finish
+        self.has_finish = False
+        self.outputs = frozenset(port.name for port in operator.outputs)
+        self.max_outputs = operator.max_outputs
+        self.is_source = node.is_source
+        self.is_sink = not any((node.edges_out or {}).values())
+        self.is_inline = False
+        self.service_s: float | None = None
+        self.queue_capacity = node.queue_capacity
+        self.workers = policy.workers
+        self.window = policy.workers + policy.reorder_capacity
+        self.keeps_order = policy.workers == 1 or policy.reorder_capacity > 0
+        self.keeps_runs = True
+        self.overflow = policy.overflow
+        self.ports = node.inputs
+        self.port_capacity = (
+            node.queue_capacity // len(node.inputs)
+            if node.queue_capacity is not None and len(node.inputs) > 1
+            else None
+        )
+        self.port_depths = [0] * len(node.inputs)
+        self.is_limited = kernel.shares
+        self.free = False
+        self.claimed = False
+        self.is_pumping = False
+        self.depth = 0
+        self.max_depth = 0
+        self.dispatched = 0
+        self.opened = 0
+        self.at_work: dict[Call, None] = {}
+        self.stamp = 0
+        self.ready: deque[Lane] = deque()
+        self.finishing: deque[Lane] = deque()
+        self.waiters: dict[Call, None] = {}
+        self.parked: dict[Call, None] = {}
+        self.processed = 0
+        self.emitted = 0
+        self.failed = 0
+        self.cancelled = 0
+        self.dropped: dict[str, int] = {}
+        self.wait = Histogram()
+        self.service = Histogram()
+        self.blocked = Histogram()
+        self.meter_at = kernel.now()
+        self.backpressured_s = 0.0
+        self.window_blocked_s = 0.0
+        self.first_at_s: float | None = None
+
+    def refresh(self) -> None:
+        """Find anew whether an arrival may run inline; after every change of what it is of."""
+        self.free = self.is_inline and not self.dispatched and not self.depth and not self.waiters
+
+    def may_queue(self, lane: Lane, edge: EdgeState) -> bool:
+        """Say whether the queue has a place for an event of this lane."""
+        capacity = self.queue_capacity
+        if capacity is None:
+            return True
+        if self.depth >= capacity:
+            return False
+        if self.port_capacity is not None and self.port_depths[edge.port] >= self.port_capacity:
+            return False
+        if not self.is_limited or not lane.depth:
+            return True
+        # A place is kept for each open turn that has nothing waiting here, so that one
+        # which cannot leave never stops another. Invariant: those places are there.
+        others = self.kernel.active - len(self.ready)
+        return capacity < self.kernel.active or self.depth + others < capacity
+
+    def meter(self, at: float) -> None:
+        """Add the time since the last change to what the workers waited for.
+
+        Called before each change of `parked`, `at_work`, `dispatched` or `depth` that is
+        not inline: those numbers held from the last call until now.
+        """
+        span = at - self.meter_at
+        self.meter_at = at
+        if span <= 0 or not (self.parked or self.depth):
+            return
+        left = max(0, self.workers - len(self.at_work))
+        held_back = min(left, len(self.parked))
+        self.backpressured_s += span * held_back
+        if self.depth and self.dispatched >= self.window:
+            self.window_blocked_s += span * (left - held_back)

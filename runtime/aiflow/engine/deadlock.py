@@ -1,0 +1,58 @@
+"""Deadlock: guardians that wait for one another, named.
+
+Asked only when nothing is left to do: no operator is at work, no task is woken, no timer
+runs and no source reads. Then whatever is still open waits for another guardian. An open
+operator call is never a deadlock; it is a stall, and shows as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from aiflow.engine.cells import Guardian, Turn
+from aiflow.errors import DeadlockError
+
+
+def find_deadlock(guardians: Mapping[str, Guardian], turns: Iterable[Turn]) -> DeadlockError | None:
+    """Return an error that names the ring of waiting nodes, None where nothing is open."""
+    waits = {
+        guardian.id: [call.waits_at[1].guardian.id for call in guardian.parked if call.waits_at]
+        for guardian in guardians.values()
+    }
+    ring = _ring({node: targets for node, targets in waits.items() if targets})
+    if ring:
+        detail = ", ".join(
+            f"{node}: {guardians[node].depth} of {guardians[node].queue_capacity} waiting"
+            for node in ring
+        )
+        return DeadlockError(ring, detail)
+    ring = _ring(_waits_for_end(turns))
+    if ring:
+        return DeadlockError(ring, "each waits for the end of the turn on an edge from the next")
+    return None
+
+
+def _waits_for_end(turns: Iterable[Turn]) -> dict[str, list[str]]:
+    """Return, for each node where a turn is open, the open nodes before it."""
+    before: dict[str, list[str]] = {}
+    for turn in turns:
+        for lane in turn.lanes.values():
+            for route in lane.routes.values():
+                for _edge, target in route.hops:
+                    if not lane.is_closed and not target.is_closed:
+                        before.setdefault(target.guardian.id, []).append(lane.guardian.id)
+    return before
+
+
+def _ring(waits: Mapping[str, list[str]]) -> list[str]:
+    """Return nodes each of which waits for the next, and the last for the first."""
+    for start in waits:
+        path = [start]
+        while True:
+            following = next((node for node in waits[path[-1]] if node in waits), None)
+            if following is None:
+                break
+            if following in path:
+                return path[path.index(following) :]
+            path.append(following)
+    return []

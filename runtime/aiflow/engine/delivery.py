@@ -1,0 +1,175 @@
+"""The way over an edge: from an output in hand into the target's queue or its operator.
+
+An output waits in the sender's hand, never half delivered: when every strict edge of its
+port has room, it is put on all of them in one step. Who waits at a full queue is served in
+the order of arrival by whoever makes room, so a later sender never overtakes.
+"""
+
+from __future__ import annotations
+
+from aiflow.engine.cells import Call, EdgeState, Event, Guardian, Lane, Route
+from aiflow.engine.overflow import has_droppable, overflow
+from aiflow.engine.waiting import cease_to_wait, forget, place_of, wait_at
+from aiflow.events import is_droppable
+from aiflow.policies import Overflow
+
+
+def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | None:
+    """Put an output on every edge of its port, or on none.
+
+    Returns:
+        None when it has left, else the strict edge that has no room and the lane behind it.
+    """
+    for hop in route.strict:
+        if not has_room(hop[1], hop[0], event):
+            return hop
+    _tell(route, event, at)
+    for edge, lane in route.hops:
+        accept(lane, edge, event, at)
+    return None
+
+
+def has_room(lane: Lane, edge: EdgeState, event: Event) -> bool:
+    """Say whether a strict edge can be rid of an event now, be it by an overflow."""
+    guardian = lane.guardian
+    if guardian.free or lane.is_dead:
+        return True
+    if not lane.waiting and guardian.may_queue(lane, edge):
+        return True
+    if guardian.overflow is Overflow.BLOCK:
+        return False
+    if guardian.overflow is Overflow.ERROR or is_droppable(event.payload):
+        return True
+    # Nothing else is ever dropped: it makes a droppable one give way, or waits.
+    return (
+        guardian.overflow is Overflow.DROP_OLDEST and not lane.waiting and has_droppable(lane, edge)
+    )
+
+
+def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: bool = False) -> None:
+    """Take an event in at the target: to its operator, into its queue, or to its end.
+
+    Args:
+        is_next: it has waited for this place itself, so nobody stands before it.
+    """
+    guardian = lane.guardian
+    kernel = guardian.kernel
+    if edge.tap is not None:
+        edge.tap.see(event, at)
+    edge.appended += 1
+    if lane.is_dead:
+        edge.purged += 1
+        guardian.cancelled += 1
+        if kernel.log is not None:
+            kernel.log.settled(guardian.id, event, "cancelled", at)
+        return
+    if guardian.free:
+        # Invariant: nothing is dispatched here, so what follows is the head.
+        edge.taken += 1
+        guardian.free = False
+        guardian.claimed = True
+        guardian.dispatched += 1
+        lane.dispatched += 1
+        kernel.enter()
+        lane.turn.in_flight += 1
+        guardian.wait.fine += 1
+        kernel.runlist.push(guardian.runner.start, lane, (event, edge))
+        return
+    must_wait = bool(lane.waiting) and not is_next
+    if must_wait or not guardian.may_queue(lane, edge):
+        if not overflow(lane, edge, event, at):
+            return
+    append(lane, edge, event, at)
+
+
+def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
+    """Put an event into the queue, which has room, and have it served."""
+    guardian = lane.guardian
+    guardian.meter(at)
+    if not lane.depth:
+        guardian.ready.append(lane)
+    lane.depth += 1
+    lane.queues[edge.port].append((event, at, edge, guardian.stamp))
+    guardian.stamp += 1
+    guardian.port_depths[edge.port] += 1
+    guardian.depth += 1
+    guardian.max_depth = max(guardian.max_depth, guardian.depth)
+    guardian.free = False
+    guardian.kernel.enter()
+    lane.turn.in_flight += 1
+    guardian.runner.wake(guardian)
+
+
+def take(guardian: Guardian, at: float) -> tuple[Lane, Event | None, EdgeState | None] | None:
+    """Take what is to be begun next; None where nothing may be.
+
+    Lanes take turns, and who waits for the place that became free gets it at once. A lane
+    whose `finish` is due comes without an event.
+    """
+    if guardian.dispatched >= guardian.window or guardian.opened >= guardian.workers:
+        return None
+    if guardian.finishing:
+        guardian.meter(at)
+        guardian.dispatched += 1
+        return guardian.finishing.popleft(), None, None
+    if not guardian.ready:
+        return None
+    guardian.meter(at)
+    lane = guardian.ready.popleft()
+    event, since, edge, _stamp = lane.first_entry()
+    lane.queues[edge.port].popleft()
+    forget(lane, edge)
+    if lane.depth:
+        guardian.ready.append(lane)
+    edge.taken += 1
+    guardian.wait.record(at - since)
+    guardian.dispatched += 1
+    lane.dispatched += 1
+    if guardian.waiters:
+        admit(guardian, at)
+    return lane, event, edge
+
+
+def admit(guardian: Guardian, at: float) -> None:
+    """Give free places to those who wait for them, longest waiting first."""
+    while (call := _next_waiter(guardian)) is not None:
+        event, route = call.pending, call.route
+        assert event is not None
+        assert route is not None
+        edge, lane = place_of(call)
+        cease_to_wait(call)
+        # A broadcast holds no place while it waits: the other branches are asked again.
+        for hop in route.strict:
+            if hop[0] is not edge and not has_room(hop[1], hop[0], event):
+                wait_at(call, *hop)
+                break
+        else:
+            _tell(route, event, at)
+            for other, target in route.hops:
+                accept(target, other, event, at, is_next=other is edge)
+            sender = call.lane.guardian
+            sender.meter(at)
+            del sender.parked[call]
+            call.pending = None
+            guardian.kernel.runlist.push(sender.runner.left, call, at)
+
+
+def _next_waiter(guardian: Guardian) -> Call | None:
+    refused: set[Lane] = set()
+    for call in guardian.waiters:
+        edge, lane = place_of(call)
+        if lane in refused:
+            continue
+        if lane.is_dead or guardian.may_queue(lane, edge):
+            return call
+        # Invariant: who came later for the same lane comes later.
+        refused.add(lane)
+    return None
+
+
+def _tell(route: Route, event: Event, at: float) -> None:
+    """Have an output written down, once however many edges it takes."""
+    edge, lane = route.hops[0]
+    log = lane.guardian.kernel.log
+    if log is not None:
+        log.emitted(edge.plan.source, route.port, event, at)

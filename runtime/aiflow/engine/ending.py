@@ -1,0 +1,53 @@
+"""Ends: END, ERROR and CANCEL of a turn travel beside the queues and need no place in them.
+
+A lane closes when the turn has ended on all its in-edges, nothing of it waits or is at work
+there, and what the operator kept back has left. So each node is told of each turn's end
+exactly once, after its data, and passes it on once.
+"""
+
+from __future__ import annotations
+
+from aiflow.engine.cells import Lane, Terminal
+
+
+def edge_ended(lane: Lane, terminal: Terminal) -> None:
+    """Note that the turn has ended on one of a lane's in-edges."""
+    lane.terminal = max(lane.terminal, terminal)
+    lane.open_edges -= 1
+    if lane.open_edges <= 0:
+        try_close(lane)
+
+
+def try_close(lane: Lane) -> None:
+    """Close a lane if nothing keeps it open; called after every change that could allow it."""
+    if lane.is_closed or lane.dispatched:
+        return
+    guardian = lane.guardian
+    if guardian.is_source and lane.open_edges > 0:
+        return  # its stream is not closed yet
+    if not lane.is_dead:
+        if lane.open_edges > 0 or lane.depth or lane.waiting:
+            return
+        if guardian.has_finish and not lane.has_finished and lane.terminal is Terminal.END:
+            # An operator that keeps things back tells them before the end passes on; after
+            # an error it does not, because half of something is worse than nothing of it.
+            lane.has_finished = True
+            lane.dispatched += 1
+            guardian.finishing.append(lane)
+            guardian.free = False
+            guardian.runner.wake(guardian)
+            return
+    _close(lane)
+
+
+def _close(lane: Lane) -> None:
+    lane.is_closed = True
+    kernel = lane.guardian.kernel
+    if kernel.log is not None:
+        kernel.log.ended(lane.guardian.id, lane.turn, lane.terminal, kernel.now())
+    for route in lane.routes.values():
+        for _edge, target in route.hops:
+            kernel.runlist.push(edge_ended, target, lane.terminal)
+    lane.turn.open_lanes -= 1
+    if not lane.turn.open_lanes:
+        kernel.turn_ended(lane.turn)

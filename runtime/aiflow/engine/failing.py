@@ -1,0 +1,61 @@
+"""Failure of one turn at one node, and the emptying of a lane that it and a cancel need.
+
+An operator's error ends its conversation, not the session: what waits for this node is
+purged, ERROR passes on behind the data that has left, the turn's sources stop, and what the
+other branches hold is still worked on.
+"""
+
+from __future__ import annotations
+
+from aiflow.engine.cells import Call, Lane, Settled, Terminal
+from aiflow.engine.ending import try_close
+from aiflow.engine.settling import count, go_on, leave, settle
+from aiflow.engine.waiting import forget
+
+
+def fail_call(call: Call, error: BaseException, at: float) -> None:
+    """Settle a call as failed and fail its turn."""
+    kill(call.lane, Terminal.ERROR)
+    settle(call, Settled.FAILED, at)
+    fail_lane(call.lane, error, at)
+
+
+def fail_lane(lane: Lane, error: BaseException, at: float) -> None:
+    """End a turn at a node because of an error there."""
+    kill(lane, Terminal.ERROR)
+    empty(lane, at)
+    lane.guardian.kernel.fail_turn(lane.turn, error)
+    try_close(lane)
+
+
+def kill(lane: Lane, terminal: Terminal) -> None:
+    """Discard from now on what arrives at a lane or comes back from its operator."""
+    lane.is_dead = True
+    lane.terminal = max(lane.terminal, terminal)
+
+
+def empty(lane: Lane, at: float) -> None:
+    """Purge a dead lane's queue and cancel its calls."""
+    guardian = lane.guardian
+    if lane.depth:
+        _purge(lane, at)
+    if lane in guardian.finishing:
+        guardian.finishing.remove(lane)
+        lane.dispatched -= 1
+    for call in list(lane.calls):
+        guardian.runner.cancel(call, at)
+    go_on(guardian)
+
+
+def _purge(lane: Lane, at: float) -> None:
+    guardian = lane.guardian
+    guardian.meter(at)
+    guardian.ready.remove(lane)
+    purged = lane.depth
+    for queue in lane.queues:
+        while queue:
+            event, _since, edge, _stamp = queue.popleft()
+            edge.purged += 1
+            forget(lane, edge)
+            count(lane, event, Settled.CANCELLED, at)
+    leave(lane, purged)

@@ -1,0 +1,337 @@
+"""Operators that are plain functions: run where the event is, without task or queue.
+
+`pass_on` carries one event from operator to operator until it is at its end, has to wait, or
+becomes several. While it does, the event is in no queue and has no call: it is settled by a
+plain count. What waits becomes a `Call`; what arrives at a node that is at work goes through
+its queue, which `pump` serves. Nothing here calls itself through an operator, so the depth
+of Python's stack does not grow with hops, outputs or loops.
+
+Here every line is paid for by every event at every hop; it is written for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aiflow.engine.calls import (
+    advance,
+    complete,
+    keep_call,
+    make_event,
+    open_call,
+    output_left,
+    wrap,
+)
+from aiflow.engine.cells import Call, EdgeState, Event, Guardian, Lane, Route, Settled, Terminal
+from aiflow.engine.delivery import admit, deliver, take
+from aiflow.engine.ending import try_close
+from aiflow.engine.failing import fail_call, fail_lane, kill
+from aiflow.engine.settling import count, go_on, leave, rest, settle, work
+from aiflow.engine.waiting import park
+from aiflow.errors import EngineError
+from aiflow.events import Context
+from aiflow.metrics.instruments import FINE_S
+from aiflow.operators.base import Emit
+
+# Classes that say more than "this is the payload".
+_SPECIAL = (list, Emit)
+
+
+def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR0912, PLR0915
+    """Carry an event through operators from `lane` on; return the time afterwards.
+
+    Args:
+        lane: where it is now; nothing else of the node is at work that must leave before.
+        event: held by nobody else, and in no count of what is in flight.
+        at: the time now.
+    """
+    kernel = lane.guardian.kernel
+    now = kernel.now
+    deadline = kernel.runlist.deadline
+    while True:
+        lane.scope.event = event
+        payload = event.payload
+        try:
+            out = lane.process(payload, lane.scope)
+        except BaseException as error:
+            _raised(lane, event, error, now())
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            return now()
+        started, at = at, now()
+        spent = at - started
+        service = lane.service
+        service.sum_s += spent
+        if spent < FINE_S:
+            service.fine += 1
+        else:
+            service.record_coarse(spent)
+        if lane.is_dead:
+            _discard(lane, event, out, at)
+            return at
+        if out is None and lane.extra is None:
+            if lane.quick:
+                lane.guardian.processed += 1
+            else:
+                count(lane, event, Settled.PROCESSED, at)
+            return at
+        if type(out) is not lane.plain or lane.extra is not None:
+            # Anything but a bare payload, or the first payload of its class here.
+            if type(out) is Emit and out.port in lane.routes and lane.extra is None:
+                route = lane.routes[out.port]
+                out = out.payload
+            elif lane.extra is not None or isinstance(out, _SPECIAL) or _is_odd(out):
+                _several(lane, event, out, spent, at)
+                return at
+            elif lane.route is None:
+                _raised(lane, event, _no_port(lane), at)
+                return at
+            else:
+                lane.plain = type(out)
+                route = lane.route
+        else:
+            route = lane.route  # type: ignore[assignment] - a plain class was seen: it is there
+        target = route.lane
+        if target is None or not target.guardian.free or at >= deadline:
+            _hand_over(lane, event, route, out, at)
+            return at
+        # In short what `make_event` does.
+        sequence = event.sequence
+        if lane.parts is not None:
+            event = make_event(lane, event, out)
+        else:
+            if sequence == lane.sequence:
+                part = lane.part = lane.part + 1
+            else:
+                lane.sequence = sequence
+                part = lane.part = 0
+            if out is not payload or part != event.part:
+                event = Context(
+                    out,
+                    event.conversation,
+                    event.turn,
+                    event.source,
+                    sequence,
+                    part,
+                    event.hops,
+                    event.created_at,
+                    event.epoch,
+                    event.trace,
+                )
+        route.edge.inline += 1  # type: ignore[union-attr] - set together with route.lane
+        lane = target
+
+
+def _is_odd(out: object) -> bool:
+    return hasattr(out, "__next__") or hasattr(out, "__await__")
+
+
+def _hand_over(lane: Lane, event: Event, route: Route, payload: Any, at: float) -> None:  # noqa: ANN401
+    """Bring one output to where it does not run at once; keep a call where it must wait."""
+    if route.hops:
+        output = make_event(lane, event, payload)
+        hop = deliver(route, output, at)
+        if hop is not None:
+            call = open_call(lane, event, at)
+            call.pending, call.output, call.route, call.ready_at = output, payload, route, at
+            call.is_measured = True
+            park(call, hop, at)
+            return
+        lane.guardian.emitted += 1
+        lane.guardian.blocked.fine += 1
+    count(lane, event, Settled.PROCESSED, at)
+
+
+def _several(lane: Lane, event: Event, out: Any, spent_s: float, at: float) -> None:  # noqa: ANN401
+    """Begin to carry out several outputs, or one that has to be looked at closer."""
+    call = open_call(lane, event, at)
+    if hasattr(out, "__next__"):
+        # The operator's time is what all its outputs take together.
+        lane.service.take_back(spent_s)
+        call.spent_s = spent_s
+    else:
+        call.is_measured = True
+    complete(call, out, at)
+
+
+def _raised(lane: Lane, event: Event, error: BaseException, at: float) -> None:
+    """Settle an event whose operator raised."""
+    lane.extra = None
+    if lane.is_dead:
+        count(lane, event, Settled.CANCELLED, at)
+        return
+    kill(lane, Terminal.ERROR)
+    count(lane, event, Settled.FAILED, at)
+    fail_lane(lane, wrap(lane, error), at)
+
+
+def _discard(lane: Lane, event: Event, out: Any, at: float) -> None:  # noqa: ANN401
+    """Settle an event whose turn ended while its operator was at work."""
+    lane.extra = None
+    if hasattr(out, "__next__"):
+        out.close()
+    count(lane, event, Settled.CANCELLED, at)
+
+
+class InlineRunner:
+    """Runs operators that are plain functions or generator functions.
+
+    With a declared service time on the virtual clock a call takes that time first; then it
+    never runs inline, and a timer stands for the worker.
+    """
+
+    def wake(self, guardian: Guardian) -> None:
+        """Have the queue served soon, once however often it is asked."""
+        if not guardian.is_pumping:
+            guardian.is_pumping = True
+            guardian.kernel.runlist.push(self.pump, guardian, None)
+
+    def start(self, lane: Lane, arrival: tuple[Event, EdgeState]) -> None:
+        """Run the event for which the guardian was claimed."""
+        guardian = lane.guardian
+        event, edge = arrival
+        guardian.claimed = False
+        self._let_go(lane)
+        guardian.refresh()
+        self._pass_on(lane, event, edge, guardian.kernel.now())
+        go_on(guardian)
+
+    def pump(self, guardian: Guardian, _: object) -> None:
+        """Begin what may begin of the queue."""
+        guardian.is_pumping = False
+        if guardian.claimed:
+            return  # what was claimed came first, and starts this anew
+        runlist = guardian.kernel.runlist
+        stack, now = runlist.stack, runlist.now
+        if guardian.waiters:
+            admit(guardian, now())
+        while True:
+            at = now()
+            if at >= runlist.deadline:
+                self.wake(guardian)
+                return
+            height = len(stack)
+            taken = take(guardian, at)
+            if taken is None:
+                break
+            self._begin(*taken, at)
+            if len(stack) > height and (guardian.depth or guardian.finishing):
+                # First what this one made, then the next.
+                guardian.is_pumping = True
+                stack.insert(height, (self.pump, guardian, None))
+                return
+        guardian.refresh()
+
+    def resume(self, call: Call, _: object) -> None:
+        """Go on with a call that has become the head of its lane."""
+        if not call.is_running:
+            advance(call, None)
+
+    def left(self, call: Call, at: float) -> None:
+        """Count the output that has left and ask for the next."""
+        output_left(call, at)
+        advance(call, None)
+
+    def cancel(self, call: Call, at: float) -> None:
+        """End a call at once; an iterator that is at work ends when it has returned."""
+        call.is_cancelled = True
+        more, call.more = call.more, None
+        if more is not None and not call.is_running and hasattr(more, "close"):
+            more.close()
+        settle(call, Settled.CANCELLED, at)
+
+    def _begin(self, lane: Lane, event: Event | None, edge: EdgeState | None, at: float) -> None:
+        guardian = lane.guardian
+        if event is None or edge is None:
+            self._finish(lane, at)
+        elif guardian.service_s is not None:
+            _wait_first(keep_call(lane, event), edge, guardian.service_s, at)
+        elif lane.calls and guardian.keeps_order:
+            call = keep_call(lane, event)
+            _run(call, edge, lane.guardian.process, event.payload)
+        else:
+            self._let_go(lane)
+            self._pass_on(lane, event, edge, at)
+
+    def _pass_on(self, lane: Lane, event: Event, edge: EdgeState, at: float) -> None:
+        if lane.is_dead:
+            count(lane, event, Settled.CANCELLED, at)
+        else:
+            lane.scope.port = edge.plan.target_port
+            pass_on(lane, event, at)
+        if lane.open_edges <= 0 or lane.is_dead:
+            try_close(lane)
+
+    def _finish(self, lane: Lane, at: float) -> None:
+        call = keep_call(lane, None)
+        call.scope.port = ""
+        work(call, at)
+        _call(call, lane.guardian.finish, call.scope)
+
+    def _let_go(self, lane: Lane) -> None:
+        """Take an event out of all counts: `pass_on` holds it, and counts what becomes of it."""
+        lane.guardian.dispatched -= 1
+        lane.dispatched -= 1
+        leave(lane)
+
+
+def _wait_first(call: Call, edge: EdgeState, service_s: float, at: float) -> None:
+    """Let the declared service time pass, then call the operator."""
+    clock = call.lane.guardian.kernel.clock
+    due = at + service_s
+    work(call, at)
+
+    def fire() -> None:
+        if call.is_settled:
+            return
+        if clock.now() < due:
+            call.timer = clock.call_at(due, fire)
+            return
+        assert call.event is not None
+        kernel = call.lane.guardian.kernel
+        kernel.runlist.push(_run_due, call, edge)
+
+    call.timer = clock.call_at(due, fire)
+
+
+def _run_due(call: Call, edge: EdgeState) -> None:
+    if not call.is_settled:
+        assert call.event is not None
+        _run(call, edge, call.lane.guardian.process, call.event.payload)
+
+
+def _run(call: Call, edge: EdgeState, process: Callable[..., Any], payload: Any) -> None:  # noqa: ANN401
+    """Call the operator for an event that has a call."""
+    lane = call.lane
+    if lane.guardian.window > 1:
+        call.scope = lane.scope = lane.scope.fork(call.collect)
+    scope = call.scope
+    assert call.event is not None
+    scope.event = call.event
+    scope.port = edge.plan.target_port
+    if not call.is_running:
+        work(call, lane.guardian.kernel.now())
+    _call(call, process, payload, scope)
+
+
+def _call(call: Call, function: Callable[..., Any], *args: object) -> None:
+    now = call.lane.guardian.kernel.now
+    try:
+        result = function(*args)
+    except BaseException as error:
+        at = now()
+        rest(call, at)
+        call.lane.extra = None
+        if call.is_cancelled or call.lane.is_dead:
+            settle(call, Settled.CANCELLED, at)
+        else:
+            fail_call(call, wrap(call.lane, error), at)
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        return
+    complete(call, result, now())
+
+
+def _no_port(lane: Lane) -> EngineError:
+    return EngineError(f"node {lane.guardian.id} returned an output and has no out-port")

@@ -1,0 +1,172 @@
+"""The run list of an event loop: what is to be done next, with one budget per loop turn.
+
+Everything that runs inline is an entry of a stack, never a call inside a call, so the depth
+of Python's own stack does not depend on hops, outputs or loops in a graph. The newest entry
+runs first: an event is carried towards the sinks before the next one is begun.
+
+All sessions and sources of one loop share one list and so one budget. With a budget for each,
+sixteen sources that never wait kept the loop from everything else for 65 ms at a time.
+On a virtual clock, where no time passes inside a loop turn, slices count events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from aiflow.clock import VirtualLoop
+
+#: How long the engine keeps one turn of the event loop to itself.
+BUDGET_S = 0.004
+#: Events per slice on a virtual clock.
+SLICE_EVENTS = 64
+
+_ATTRIBUTE = "_aiflow_run_list"
+
+
+class Slice(Protocol):
+    """Who stands in line for a share of each loop turn: a source that never waits."""
+
+    def run_slice(self) -> None:
+        """Work until the run list's deadline; get in line again if there is more."""
+        ...
+
+
+class RunList:
+    """What one event loop's sessions have to do next.
+
+    Attributes:
+        stack: (function, two arguments), newest last; the top is run next.
+        now: the loop's time as the sessions' clock tells it, seconds.
+        deadline: time at which whoever runs now must give way.
+        quantum: seconds that each of those in line gets, of this turn's budget.
+        limit: events that a slice may hold; only a virtual clock needs it.
+    """
+
+    __slots__ = (
+        "_breathers",
+        "_is_scheduled",
+        "_line",
+        "_loop",
+        "_watchers",
+        "deadline",
+        "is_running",
+        "limit",
+        "now",
+        "quantum",
+        "stack",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        is_virtual = isinstance(loop, VirtualLoop)
+        self._loop = loop
+        self._line: deque[Slice] = deque()
+        self._breathers: deque[asyncio.Future[None]] = deque()
+        self._watchers: list[Callable[[], None]] = []
+        self._is_scheduled = False
+        self.now: Callable[[], float] = loop.time if is_virtual else time.monotonic
+        self.limit = SLICE_EVENTS if is_virtual else sys.maxsize
+        self.stack: list[tuple[Callable[[Any, Any], None], Any, Any]] = []
+        self.deadline = 0.0
+        self.quantum = BUDGET_S
+        self.is_running = False
+
+    @staticmethod
+    def of(loop: asyncio.AbstractEventLoop) -> RunList:
+        """Return the one run list of a loop; it lives as long as the loop."""
+        found: RunList | None = getattr(loop, _ATTRIBUTE, None)
+        if found is None:
+            found = RunList(loop)
+            setattr(loop, _ATTRIBUTE, found)
+        return found
+
+    def wake(self) -> None:
+        """See to it that a turn comes; called wherever work was added from outside a turn."""
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._turn)
+
+    def push(self, function: Callable[[Any, Any], None], first: Any, second: Any) -> None:  # noqa: ANN401
+        """Put work on top and see to it that it is done."""
+        self.stack.append((function, first, second))
+        if not self.is_running:
+            self.wake()
+
+    def get_in_line(self, who: Slice) -> None:
+        """Give a source a share of each turn, behind those who stand there."""
+        self._line.append(who)
+        if not self.is_running:
+            self.wake()
+
+    async def breathe(self) -> None:
+        """Give way until the next turn; for tasks whose work never waits by itself."""
+        breather = self._loop.create_future()
+        self._breathers.append(breather)
+        self.wake()
+        await breather
+
+    def begin(self) -> None:
+        """Keep what a task is about to put on the stack for the `end` that follows at once."""
+        self.is_running = True
+
+    def end(self) -> None:
+        """Run what was put on the stack since `begin`, within a fair share of the turn."""
+        try:
+            if self.stack:
+                self.deadline = self.now() + self.quantum
+                self.drain()
+        finally:
+            self.is_running = False
+            if self.stack or self._line:
+                self.wake()
+            # Not asked here whether nothing is left: the task that calls is at work.
+
+    def drain(self) -> None:
+        """Run the stack until it is empty or the deadline has come."""
+        stack, now = self.stack, self.now
+        while stack:
+            function, first, second = stack.pop()
+            function(first, second)
+            if now() >= self.deadline:
+                return
+
+    def _turn(self) -> None:
+        self._is_scheduled = False
+        self.is_running = True
+        end = self.deadline = self.now() + BUDGET_S
+        waiting = len(self._line)
+        self.quantum = BUDGET_S / max(1, waiting + len(self._breathers))
+        self._let_breathers_go()
+        try:
+            self.drain()
+            while waiting and not self.stack and (at := self.now()) < end:
+                waiting -= 1
+                self.deadline = at + self.quantum
+                self._line.popleft().run_slice()
+        finally:
+            self.is_running = False
+            if self.stack or self._line:
+                self.wake()
+            else:
+                self.look_around()
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called whenever nothing is left to do; return what ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+    def look_around(self) -> None:
+        """Tell the watchers if nothing is left to do here."""
+        if not (self.stack or self._line or self._breathers or self.is_running):
+            for watcher in tuple(self._watchers):
+                watcher()
+
+    def _let_breathers_go(self) -> None:
+        for _ in range(len(self._breathers)):
+            breather = self._breathers.popleft()
+            if not breather.done():
+                breather.set_result(None)

@@ -1,0 +1,108 @@
+"""The scope that the engine hands to operators: made once per lane, cheap per event.
+
+One assignment (`event`) says where a call stands; what is dear, such as randomness and the
+idempotency key, is made when an operator asks, because most never do.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aiflow.clock import Clock
+from aiflow.events import Context
+from aiflow.operators.scope import Scope
+
+
+class EngineScope(Scope):
+    """A scope that reads most of itself from the event at hand.
+
+    Attributes:
+        event: what the operator is called with; in `finish` the last one seen, and in a
+            source or before the first event a stand-in without payload.
+    """
+
+    __slots__ = ("_random", "_random_for", "_seed", "event")
+
+    def __init__(
+        self,
+        node: str,
+        clock: Clock,
+        resources: Mapping[str, Any],
+        outputs: frozenset[str],
+        event: Context[Any],
+        seed: int,
+    ) -> None:
+        # The base class would make a random generator for every lane there is.
+        self.node = node
+        self.clock = clock
+        self.resources = resources
+        self.outputs = outputs
+        self.event = event
+        self.conversation = event.conversation
+        self.turn = event.turn
+        self.port = ""
+        self.attempt = 1
+        self.state: Any = None
+        self.input: str | None = None
+        self._emit = None
+        self._show = None
+        self._keep = None
+        self._mark = None
+        self._seed = seed
+        self._random: random.Random | None = None
+        self._random_for = -1
+
+    def bind(
+        self,
+        *,
+        emit: Callable[[object, str | None], None],
+        show: Callable[[str], None],
+        keep: Callable[[int | None], None],
+        mark: Callable[[str, float], None],
+    ) -> None:
+        """Say who takes what the operator tells its scope."""
+        self._emit, self._show, self._keep, self._mark = emit, show, keep, mark
+
+    @property
+    def sequence(self) -> int:  # type: ignore[override]
+        """The event's sequence; in `finish` the last one seen."""
+        return self.event.sequence
+
+    @property
+    def created_at(self) -> float:  # type: ignore[override]
+        """When the event's first ancestor arrived, seconds on the session's clock."""
+        return self.event.created_at
+
+    @property
+    def random(self) -> random.Random:  # type: ignore[override]
+        """Randomness keyed by (seed, node, conversation, sequence), the same each run."""
+        sequence = self.event.sequence
+        if self._random is None or self._random_for != sequence:
+            key = f"{self._seed} {self.node} {self.conversation} {self.turn} {sequence}"
+            self._random = random.Random(key)
+            self._random_for = sequence
+        return self._random
+
+    @property
+    def idempotency_key(self) -> str:  # type: ignore[override]
+        """The same at every attempt of the same effect, different for any other."""
+        event = self.event
+        place = (self.conversation, self.turn, self.node, event.source, event.sequence)
+        return "/".join(map(str, (*place, event.part, event.hops)))
+
+    def fork(self, emit: Callable[[object, str | None], None]) -> EngineScope:
+        """Return a scope of its own for a call that runs beside others of the lane.
+
+        Args:
+            emit: takes what the call's operator emits beside its result.
+        """
+        fork = EngineScope(
+            self.node, self.clock, self.resources, self.outputs, self.event, self._seed
+        )
+        fork.state = self.state
+        fork.input = self.input
+        fork._emit, fork._show = emit, self._show
+        fork._keep, fork._mark = self._keep, self._mark
+        return fork

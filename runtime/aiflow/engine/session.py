@@ -1,0 +1,481 @@
+"""A session: one run of one plan, from its resources' start to their stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
+from aiflow.compiler.plan import Plan
+from aiflow.engine.build import blocking_workers, build_edges, build_guardians
+from aiflow.engine.cancelling import cancel_turn, stop_sources
+from aiflow.engine.cells import EdgeState, Guardian, Kernel, Terminal, Turn
+from aiflow.engine.conversations import Conversations
+from aiflow.engine.deadlock import find_deadlock
+from aiflow.engine.eventlog import EventLog
+from aiflow.engine.outputs import OutputLine, Outputs
+from aiflow.engine.snapshots import (
+    by_source,
+    by_target,
+    edge_stats,
+    first_at_sinks,
+    idle_node,
+    node_stats,
+)
+from aiflow.engine.starting import start_resources, stop_resources
+from aiflow.engine.status import ENDED, Status
+from aiflow.engine.stuck import stuck_calls
+from aiflow.engine.taps import TapView
+from aiflow.engine.turns import Weaver
+from aiflow.engine.workers import WorkerRunner
+from aiflow.errors import AiFlowError, EngineError, StallError
+from aiflow.metrics.snapshot import EdgeStats, Outcome, Phase, Snapshot
+
+#: Seconds that operators get to end after a stop, before they are reported and left behind.
+STOP_DEADLINE_S = 5.0
+
+
+class Session:
+    """Runs a plan once.
+
+    ```mermaid
+    stateDiagram-v2
+        [*] --> idle
+        idle --> running: run()
+        idle --> cancelled: stop()
+        running --> draining: drain()
+        running --> completed: all conversations ended
+        draining --> completed: what was inside has come out
+        running --> failed: a conversation or a resource failed
+        draining --> failed: a conversation failed
+        running --> cancelled: stop()
+        draining --> cancelled: stop()
+        completed --> [*]
+        failed --> [*]
+        cancelled --> [*]
+    ```
+
+    An error in one conversation ends that conversation; the phase is `failed` only when
+    the others have ended too.
+
+    Args:
+        plan: what to run.
+        clock: must fit the loop that `run` is awaited on; None takes the one that does.
+        seed: key of all randomness that operators are handed.
+        inputs: text for each conversation by id (`c1`, `c2`, …), or one text for all.
+        repeats: open the next conversation when the last has ended, until drained or stopped.
+        base: folder that the run's relative paths start from, for those who ask.
+        log: takes each line of the event log; None writes none, and costs nothing.
+        stop_deadline_s: seconds after which an operator that does not end is left behind.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a run can be told, by keyword
+        self,
+        plan: Plan,
+        *,
+        clock: Clock | None = None,
+        seed: int = 0,
+        inputs: Mapping[str, str] | str | None = None,
+        repeats: bool = False,
+        base: Path | str | None = None,
+        log: Callable[[str], None] | None = None,
+        stop_deadline_s: float = STOP_DEADLINE_S,
+    ) -> None:
+        self.plan = plan
+        self.base = base
+        self._clock = clock
+        self._seed = seed
+        self._inputs = inputs
+        self._repeats = repeats
+        self._log = log
+        self._stop_deadline_s = stop_deadline_s
+        self._outputs = Outputs()
+        self._phase: Phase = "idle"
+        self._error: str | None = None
+        self._started_at: float | None = None
+        self._ended_at = 0.0
+        self._is_stopping = False
+        self._kernel: Kernel | None = None
+        self._guardians: dict[str, Guardian] = {}
+        self._edges: dict[str, EdgeState] = {}
+        self._incoming: dict[str, list[EdgeState]] = {}
+        self._outgoing: dict[str, list[EdgeState]] = {}
+        self._taps: dict[str, TapView] = {}
+        self._conversations = Conversations(plan, repeats=repeats, open_turn=self._open_turn)
+        self._weaver: Weaver | None = None
+        self._over: asyncio.Future[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._model_first_s: float | None = None
+        self._last: Snapshot | None = None
+
+    @property
+    def status(self) -> Status:
+        """Where the session stands."""
+        return Status(self._phase, self._error or "", self._started_at)
+
+    async def run(self) -> Snapshot:
+        """Run to the end and return the last snapshot, whose phase says how it ended.
+
+        What operators, providers and resources raise is in the snapshot's `error` and
+        never raised here. Cancelling the task that awaits this stops the session first.
+
+        Raises:
+            EngineError: the session has run already, or the clock is another loop's.
+        """
+        if self._phase != "idle":
+            raise EngineError(f"a session runs once, and this one is {self._phase}")
+        kernel = self._build(asyncio.get_running_loop())
+        executor = self._executor(kernel)
+        resources: dict[str, Any] = {}
+        try:
+            self._guardians = build_guardians(self.plan, kernel, executor)
+            if await self._start(kernel, resources):
+                await self._serve(kernel, resources)
+        finally:
+            await stop_resources(resources)
+            if executor is not None:
+                executor.shutdown(wait=False, cancel_futures=True)
+            self._end(kernel)
+        return self.snapshot()
+
+    def drain(self) -> None:
+        """Let what is inside come out, then end; safe to repeat."""
+        if self._phase == "running":
+            self._phase = "draining"
+            self._conversations.open_no_more()
+            kernel = self._the_kernel()
+            for turn in tuple(self._conversations.active.values()):
+                stop_sources(turn, Terminal.END, kernel.now())
+            self._end_if_over()
+        elif self._phase == "idle":
+            self.stop()
+
+    def stop(self) -> None:
+        """Cancel everything now; safe to repeat."""
+        if self._phase == "idle" and self._kernel is None:
+            self._phase = "cancelled"
+        if self._phase in ENDED or self._is_stopping:
+            return
+        self._is_stopping = True
+        self._conversations.open_no_more("cancelled")
+        kernel = self._the_kernel()
+        for turn in tuple(self._conversations.active.values()):
+            turn.is_cancelled = True
+            cancel_turn(turn, Terminal.CANCEL, kernel.now())
+        self._set_deadline(kernel)
+        self._end_if_over()
+
+    def cancel(self, conversation: str, turn: int = 0) -> bool:
+        """Cancel one turn of a conversation; return False where it had ended already.
+
+        It works before the conversation is open. What has ended stays as it ended.
+
+        Raises:
+            EngineError: the session has no such conversation.
+        """
+        active = self._conversations.active.get(conversation)
+        if active is not None and active.number == turn:
+            if active.is_cancelled or active.error is not None:
+                return False
+            active.is_cancelled = True
+            cancel_turn(active, Terminal.CANCEL, self._the_kernel().now())
+            return True
+        if self._conversations.cancel_waiting(conversation):
+            self._end_if_over()
+            return True
+        if conversation in self._conversations.outcomes:
+            return False
+        raise EngineError(f"there is no conversation {conversation} turn {turn} in this session")
+
+    def call_threadsafe(self, function: Callable[..., object], *args: object) -> None:
+        """Call a function of this session, such as `stop`, on its loop, from any thread.
+
+        Raises:
+            EngineError: the session is not running.
+        """
+        if self._kernel is None or self._phase in ENDED:
+            raise EngineError("the session is not running, so nothing can be asked of it")
+        self._kernel.loop.call_soon_threadsafe(function, *args)
+
+    def snapshot(self) -> Snapshot:
+        """Return all numbers now; without waiting, in time linear in nodes and edges."""
+        if self._last is not None:
+            return self._last
+        kernel = self._kernel
+        if kernel is None or self._started_at is None or not self._guardians:
+            return self._idle_snapshot()
+        first_s = first_at_sinks(self._guardians)
+        return Snapshot(
+            at=kernel.now(),
+            started_at=self._started_at,
+            phase=self._phase,
+            strategy=self.plan.strategy,
+            bound=self.plan.bound,
+            in_flight=kernel.in_flight,
+            max_in_flight=kernel.max_in_flight,
+            nodes={
+                node: node_stats(
+                    guardian,
+                    self._incoming.get(node, ()),
+                    self._outgoing.get(node, ()),
+                    kernel,
+                    self.plan,
+                    self._started_at,
+                )
+                for node, guardian in self._guardians.items()
+            },
+            edges={edge.id: edge_stats(edge) for edge in self._edges.values()},
+            conversations=self._conversations.as_mapping(),
+            waiting_conversations=self._conversations.waiting,
+            model_ttft_ms=_ms(self._model_first()),
+            ttfpt_ms=_ms(first_s),
+            undecoded_bytes=0,
+            error=self._error,
+        )
+
+    def tap(self, edge_id: str, keep: int = 100) -> TapView:
+        """Look at an edge: its last events from now on; close the tap to cease.
+
+        Asked again while a tap is open, the same one answers.
+
+        Raises:
+            EngineError: the plan has no such edge, or the session has not started.
+        """
+        found = self._taps.get(edge_id)
+        if found is not None:
+            return found
+        edge = self._edges.get(edge_id)
+        if edge is None:
+            raise EngineError(f"no edge {edge_id} can be looked at in this session")
+        tap = self._taps[edge_id] = TapView(edge_id, keep, lambda: self._untap(edge_id))
+        edge.tap = tap
+        self._refresh_routes(edge)
+        return tap
+
+    def outputs(self, after: int = 0) -> list[OutputLine]:
+        """Return what nodes showed since line `after`, oldest first, the last 10,000."""
+        return self._outputs.after(after)
+
+    def stuck(self) -> tuple[StallError, ...]:
+        """Return an error for each operator call that did not end after it was cancelled."""
+        return () if self._kernel is None else stuck_calls(self._guardians, self._kernel.now())
+
+    # How a run goes ---------------------------------------------------------------------
+
+    def _build(self, loop: asyncio.AbstractEventLoop) -> Kernel:
+        clock = self._clock
+        if clock is None:
+            clock = VirtualClock(loop) if isinstance(loop, VirtualLoop) else SystemClock()
+        if clock.is_virtual is not isinstance(loop, VirtualLoop):
+            raise EngineError("the session's clock is not the clock of the loop that runs it")
+        kernel = Kernel(loop, clock, shares=self.plan.max_conversations > 1)
+        kernel.fail_turn = self._turn_failed
+        kernel.turn_ended = self._turn_ended
+        if self._log is not None:
+            kernel.log = EventLog(self._log)
+        self._kernel = kernel
+        self._edges = build_edges(self.plan)
+        self._incoming = by_target(self._edges.values())
+        self._outgoing = by_source(self._edges.values())
+        self._started_at = kernel.now()
+        return kernel
+
+    def _executor(self, kernel: Kernel) -> ThreadPoolExecutor | None:
+        threads = blocking_workers(self.plan)
+        if not threads or kernel.clock.is_virtual:
+            return None
+        return ThreadPoolExecutor(threads, thread_name_prefix="aiflow")
+
+    async def _start(self, kernel: Kernel, resources: dict[str, Any]) -> bool:
+        try:
+            await start_resources(self.plan, kernel.clock, resources)
+        except AiFlowError as error:
+            self._error = str(error)
+            return False
+        return not self._is_stopping
+
+    async def _serve(self, kernel: Kernel, resources: Mapping[str, Any]) -> None:
+        self._over = kernel.loop.create_future()
+        self._weaver = Weaver(
+            self.plan, kernel, self._guardians, self._edges, resources,
+            self._outputs, self._seed, self._input_of,
+        )  # fmt: skip
+        unwatch = kernel.runlist.watch(self._look_for_deadlock)
+        for guardian in self._guardians.values():
+            if isinstance(guardian.runner, WorkerRunner):
+                guardian.runner.open(guardian)
+        self._phase = "running"
+        try:
+            self._open_conversations()
+            self._end_if_over()
+            await self._wait_over()
+        finally:
+            unwatch()
+            if self._deadline is not None:
+                self._deadline.cancel()
+            await self._close_workers(kernel)
+
+    async def _wait_over(self) -> None:
+        assert self._over is not None
+        try:
+            await self._over
+        except asyncio.CancelledError:
+            # Whoever awaits the run has been cancelled: end in order, then say so.
+            self.stop()
+            self._over = self._the_kernel().loop.create_future()
+            self._end_if_over()
+            await self._over
+            raise
+
+    async def _close_workers(self, kernel: Kernel) -> None:
+        tasks = []
+        for guardian in self._guardians.values():
+            if isinstance(guardian.runner, WorkerRunner):
+                guardian.runner.close(kernel)
+                tasks += [worker.task for worker in guardian.runner.workers if worker.call is None]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _end(self, kernel: Kernel) -> None:
+        if self._error is not None or self._conversations.has_failed:
+            self._phase = "failed"
+        elif self._is_stopping or not (
+            self._conversations.has_completed or not self._conversations.outcomes
+        ):
+            self._phase = "cancelled"
+        else:
+            self._phase = "completed"
+        self._last = self.snapshot() if self._guardians else None
+
+    def _input_of(self, conversation: str) -> str | None:
+        if self._inputs is None or isinstance(self._inputs, str):
+            return self._inputs
+        return self._inputs.get(conversation)
+
+    # Conversations ----------------------------------------------------------------------
+
+    def _open_turn(self, conversation: str, sources: tuple[str, ...]) -> Turn:
+        assert self._weaver is not None
+        kernel = self._the_kernel()
+        kernel.active += 1
+        return self._weaver.open(conversation, sources)
+
+    def _open_conversations(self) -> None:
+        assert self._weaver is not None
+        for turn, sources in self._conversations.open_some():
+            self._weaver.begin(turn, sources)
+
+    def _turn_failed(self, turn: Turn, error: BaseException) -> None:
+        if turn.error is None and not turn.is_cancelled:
+            turn.error = error
+            if self._error is None:
+                self._error = str(error)
+        stop_sources(turn, Terminal.ERROR, self._the_kernel().now())
+
+    def _turn_ended(self, turn: Turn) -> None:
+        # Told from within whatever closed the last lane: the books are closed afterwards.
+        self._the_kernel().runlist.push(self._close_turn, turn, None)
+
+    def _close_turn(self, turn: Turn, _: object) -> None:
+        kernel = self._the_kernel()
+        outcome: Outcome = "completed"
+        if turn.error is not None:
+            outcome = "failed"
+        elif turn.is_cancelled:
+            outcome = "cancelled"
+        self._note_marks(turn)
+        turn.lanes = {}
+        kernel.active -= 1
+        self._conversations.end(turn, outcome)
+        for guardian in self._guardians.values():
+            if guardian.waiters:
+                guardian.runner.wake(guardian)
+        if self._phase == "running" and not self._is_stopping:
+            self._open_conversations()
+        self._end_if_over()
+
+    def _end_if_over(self) -> None:
+        over = self._over
+        if over is not None and not over.done() and self._conversations.is_over:
+            over.set_result(None)
+
+    def _set_deadline(self, kernel: Kernel) -> None:
+        def give_up() -> None:
+            if kernel.clock.now() < due:
+                self._deadline = kernel.clock.call_at(due, give_up)
+            elif self._over is not None and not self._over.done():
+                stuck = self.stuck()
+                if stuck and self._error is None:
+                    self._error = "; ".join(map(str, stuck))
+                self._over.set_result(None)
+
+        due = kernel.now() + self._stop_deadline_s
+        self._deadline = kernel.clock.call_at(due, give_up)
+
+    def _look_for_deadlock(self) -> None:
+        kernel = self._the_kernel()
+        if kernel.open_calls or not self._conversations.active:
+            return
+        error = find_deadlock(self._guardians, self._conversations.active.values())
+        if error is None:
+            return
+        for turn in tuple(self._conversations.active.values()):
+            self._turn_failed(turn, error)
+            cancel_turn(turn, Terminal.ERROR, kernel.now())
+
+    # Numbers ----------------------------------------------------------------------------
+
+    def _the_kernel(self) -> Kernel:
+        if self._kernel is None:
+            raise EngineError("the session has not started")
+        return self._kernel
+
+    def _note_marks(self, turn: Turn) -> None:
+        for marks in turn.marks.values():
+            if "request_sent" in marks and "first_delta" in marks:
+                took_s = marks["first_delta"] - marks["request_sent"]
+                if self._model_first_s is None or took_s < self._model_first_s:
+                    self._model_first_s = took_s
+
+    def _model_first(self) -> float | None:
+        for turn in self._conversations.active.values():
+            self._note_marks(turn)
+        return self._model_first_s
+
+    def _idle_snapshot(self) -> Snapshot:
+        plan, at = self.plan, self._started_at or 0.0
+        return Snapshot(
+            at=at,
+            started_at=at,
+            phase=self._phase,
+            strategy=plan.strategy,
+            bound=plan.bound,
+            in_flight=0,
+            max_in_flight=0,
+            nodes={
+                id_: idle_node(node, plan.max_conversations) for id_, node in plan.nodes.items()
+            },
+            edges={id_: EdgeStats(id_) for id_ in plan.edges},
+            conversations=self._conversations.as_mapping(),
+            waiting_conversations=self._conversations.waiting,
+            error=self._error,
+        )
+
+    def _untap(self, edge_id: str) -> None:
+        edge = self._edges[edge_id]
+        if self._taps.pop(edge_id, None) is not None:
+            edge.tap = None
+            self._refresh_routes(edge)
+
+    def _refresh_routes(self, edge: EdgeState) -> None:
+        for turn in self._conversations.active.values():
+            lane = turn.lanes.get(edge.plan.source)
+            if lane is not None:
+                lane.routes[edge.plan.source_port].refresh()
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e3

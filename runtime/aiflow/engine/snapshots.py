@@ -1,0 +1,164 @@
+"""Snapshots: a session's numbers put together, without waiting and in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from aiflow.compiler.plan import NodePlan, Plan
+from aiflow.engine.cells import EdgeState, Guardian, Kernel
+from aiflow.metrics.snapshot import Activity, EdgeStats, NodeStats
+
+
+def edge_stats(edge: EdgeState) -> EdgeStats:
+    """Return one edge's numbers."""
+    return EdgeStats(
+        edge.id,
+        appended=edge.appended + edge.inline,
+        taken=edge.taken + edge.inline,
+        purged=edge.purged,
+        dropped=edge.dropped,
+        depth=edge.appended - edge.taken - edge.purged - edge.dropped,
+        is_full=edge.waiting > 0,
+    )
+
+
+def node_stats(
+    guardian: Guardian,
+    incoming: Sequence[EdgeState],
+    outgoing: Sequence[EdgeState],
+    kernel: Kernel,
+    plan: Plan,
+    started_at: float,
+) -> NodeStats:
+    """Return one node's numbers."""
+    at = kernel.now()
+    guardian.meter(at)
+    passed = sum(edge.inline for edge in outgoing)
+    arrived = sum(edge.inline for edge in incoming)
+    processed = guardian.processed + passed
+    dropped = sum(guardian.dropped.values())
+    settled = processed + dropped + guardian.failed + guardian.cancelled
+    hands = sum(call.lane.is_closed is False for call in guardian.parked)
+    received = settled + hands if guardian.is_source else sum(edge.offered for edge in incoming)
+    reorder = guardian.node.policy.reorder_capacity
+    held = min(reorder, max(0, guardian.dispatched - guardian.opened))
+    workers = plan.max_conversations if guardian.is_source else guardian.workers
+    busy_s, backpressured_s, window_s, idle_s = _shares(guardian, at, started_at, workers)
+    return NodeStats(
+        guardian.id,
+        activity=_activity(guardian),
+        queue_capacity=None if guardian.is_source else guardian.queue_capacity,
+        workers=workers,
+        reorder_capacity=reorder,
+        bound=node_bound(guardian.node, plan.max_conversations),
+        depth=guardian.depth,
+        max_depth=guardian.max_depth,
+        running=hands if guardian.is_source else guardian.dispatched - held,
+        held=held,
+        received=received,
+        processed=processed,
+        emitted=guardian.emitted + passed,
+        dropped=dict(guardian.dropped),
+        failed=guardian.failed,
+        cancelled=guardian.cancelled,
+        in_flight=received - settled,
+        wait=guardian.wait.stats(arrived),
+        service=guardian.service.stats(),
+        blocked=guardian.blocked.stats(passed),
+        busy_s=busy_s,
+        backpressured_s=backpressured_s,
+        window_blocked_s=window_s,
+        idle_s=idle_s,
+        oldest_age_s=_oldest_age_s(guardian, at),
+        blocked_by=_blocked_by(guardian),
+        ttfpt_ms=None if guardian.first_at_s is None else guardian.first_at_s * 1e3,
+    )
+
+
+def node_bound(node: NodePlan, conversations: int) -> int | None:
+    """Return the most events that a node may hold, None where its queue is unlimited."""
+    if node.is_source:
+        return conversations
+    if node.queue_capacity is None:
+        return None
+    policy = node.policy
+    lists = policy.workers * (node.operator.max_outputs - 1)
+    kept = conversations * node.operator.kept_events()
+    return node.queue_capacity + policy.workers + policy.reorder_capacity + lists + kept
+
+
+def total_bound(plan: Plan) -> int | None:
+    """Return the most events that a whole run may hold, None where a queue is unlimited."""
+    bounds = [node_bound(node, plan.max_conversations) for node in plan.nodes.values()]
+    return None if None in bounds else sum(bound for bound in bounds if bound is not None)
+
+
+def by_target(edges: Iterable[EdgeState]) -> dict[str, list[EdgeState]]:
+    """Return the edges by the node they lead to."""
+    found: dict[str, list[EdgeState]] = {}
+    for edge in edges:
+        found.setdefault(edge.plan.target, []).append(edge)
+    return found
+
+
+def by_source(edges: Iterable[EdgeState]) -> dict[str, list[EdgeState]]:
+    """Return the edges by the node they come from."""
+    found: dict[str, list[EdgeState]] = {}
+    for edge in edges:
+        found.setdefault(edge.plan.source, []).append(edge)
+    return found
+
+
+def idle_node(node: NodePlan, conversations: int) -> NodeStats:
+    """Return the numbers of a node before its session starts."""
+    return NodeStats(
+        node.id,
+        queue_capacity=None if node.is_source else node.queue_capacity,
+        workers=conversations if node.is_source else node.policy.workers,
+        reorder_capacity=node.policy.reorder_capacity,
+        bound=node_bound(node, conversations),
+    )
+
+
+def first_at_sinks(guardians: Mapping[str, Guardian]) -> float | None:
+    """Return the shortest time to a first processed payload, seconds, at the measured sinks."""
+    sinks = [guardian for guardian in guardians.values() if guardian.is_sink]
+    measured = [guardian for guardian in sinks if guardian.node.is_measured]
+    times = [guardian.first_at_s for guardian in measured or sinks]
+    return min((time for time in times if time is not None), default=None)
+
+
+def _activity(guardian: Guardian) -> Activity:
+    if guardian.at_work:
+        return "busy"
+    if guardian.parked:
+        return "backpressured"
+    if guardian.depth and guardian.dispatched >= guardian.window:
+        return "window_blocked"
+    return "idle"
+
+
+def _shares(
+    guardian: Guardian, at: float, started_at: float, workers: int
+) -> tuple[float, float, float, float]:
+    """Return busy, backpressured, window-blocked and idle seconds; their sum is wall × k."""
+    total = max(0.0, at - started_at) * workers
+    busy = min(total, guardian.service.sum_s + _running_s(guardian, at))
+    blocked = min(total - busy, guardian.backpressured_s)
+    window = min(total - busy - blocked, guardian.window_blocked_s)
+    return busy, blocked, window, total - busy - blocked - window
+
+
+def _running_s(guardian: Guardian, at: float) -> float:
+    """Return the time that calls still at work have taken."""
+    return sum(call.spent_s + at - call.started_at for call in guardian.at_work)
+
+
+def _oldest_age_s(guardian: Guardian, at: float) -> float:
+    since = [lane.first_entry()[1] for lane in guardian.ready]
+    return at - min(since) if since else 0.0
+
+
+def _blocked_by(guardian: Guardian) -> tuple[str, ...]:
+    edges = {call.waits_at[0].id: None for call in guardian.parked if call.waits_at is not None}
+    return tuple(edges)

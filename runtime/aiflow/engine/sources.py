@@ -1,0 +1,383 @@
+"""Sources: where events begin, one stream for each conversation's turn.
+
+A source is asked for its next payload only when the last has left, so fullness downstream
+reaches whatever it reads from. An iterator is pulled inline, in line with all other sources
+of the loop; an async iterator on a task, which alone opens and closes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+from aiflow.engine.calls import way_of, wrap
+from aiflow.engine.cells import Call, EdgeState, Event, Guardian, Lane, Route, Terminal
+from aiflow.engine.delivery import deliver
+from aiflow.engine.ending import try_close
+from aiflow.engine.inline import pass_on
+from aiflow.engine.settling import leave
+from aiflow.engine.waiting import park, unpark
+from aiflow.engine.waking import sleep_until_woken, wake
+from aiflow.errors import EngineError
+from aiflow.events import Context
+from aiflow.operators.base import Emit, Source
+
+
+class SourceRunner:
+    """Stands where an operator's runner would: a source has no queue and takes no arrivals."""
+
+    def wake(self, guardian: Guardian) -> None:
+        """Do nothing: a source is not woken by a queue."""
+
+    def start(self, lane: Lane, arrival: tuple[Event, EdgeState]) -> None:
+        """Never called: nothing arrives at a source."""
+        raise AssertionError(f"{arrival} arrived at the source {lane.guardian.id}")
+
+    def resume(self, call: Call, _: object) -> None:
+        """Do nothing: a source has one call a turn, which is always the head."""
+
+    def left(self, call: Call, at: float) -> None:
+        """Count the output for which there was no room, and go on reading."""
+        call.lane.source.left(at)
+
+    def cancel(self, call: Call, at: float) -> None:
+        """Do nothing: a stream is stopped as a whole."""
+
+
+class Stream:
+    """One source's stream into one turn: what both kinds have in common.
+
+    Args:
+        lane: of the source's node.
+        outputs: what the operator's `stream` returned.
+
+    Attributes:
+        stop_with: how the stream ends before its time; NONE while it may go on.
+    """
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.guardian = lane.guardian
+        self.kernel = lane.guardian.kernel
+        self.hand = Call(lane, None)
+        self.stop_with = Terminal.NONE
+        self._most = lane.guardian.node.max_in_flight
+        lane.source = self
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the turn has as many events in the graph as the plan allows."""
+        return self._most is not None and self.lane.turn.in_flight >= self._most
+
+    def make(self, output: Any, at: float) -> tuple[Route, Event] | None:  # noqa: ANN401
+        """Return the event for an output and its way; None where it has nowhere to go."""
+        created_at = at
+        if type(output) is Emit and output.created_at is not None:
+            created_at = output.created_at
+        route, payload = way_of(self.lane, output)
+        if payload is None or not route.hops:
+            self.guardian.processed += 1
+            return None
+        lane, turn = self.lane, self.lane.turn
+        lane.sequence += 1
+        event = Context(
+            payload,
+            turn.conversation,
+            turn.number,
+            self.guardian.id,
+            lane.sequence,
+            0,
+            0,
+            created_at,
+            turn.epoch,
+        )
+        return route, event
+
+    def offer(self, route: Route, event: Event, at: float) -> bool:
+        """Bring an event on its way; return False where it has to wait in hand."""
+        hop = deliver(route, event, at)
+        if hop is None:
+            self.guardian.processed += 1
+            self.guardian.emitted += 1
+            self.guardian.blocked.fine += 1
+            return True
+        self.kernel.enter()
+        self.lane.turn.in_flight += 1
+        self.hand.pending, self.hand.route, self.hand.ready_at = event, route, at
+        park(self.hand, hop, at)
+        return False
+
+    def left(self, at: float) -> None:
+        """Count the event that had to wait and has left."""
+        guardian = self.guardian
+        self.hand.pending = None
+        guardian.processed += 1
+        guardian.emitted += 1
+        guardian.blocked.record(at - self.hand.ready_at)
+        leave(self.lane)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Read on after a wait."""
+        raise NotImplementedError
+
+    def drop_hand(self, at: float) -> None:
+        """Settle the event in hand as cancelled."""
+        if self.hand.pending is not None:
+            event, self.hand.pending = self.hand.pending, None
+            unpark(self.hand, at)
+            self.guardian.cancelled += 1
+            leave(self.lane)
+            if self.kernel.log is not None:
+                self.kernel.log.settled(self.guardian.id, event, "cancelled", at)
+
+    def end(self, terminal: Terminal) -> None:
+        """End the turn at the source."""
+        lane = self.lane
+        lane.terminal = max(lane.terminal, terminal)
+        lane.open_edges = 0
+        try_close(lane)
+
+    def fail(self, error: BaseException) -> None:
+        """End the turn because the source raised."""
+        self.lane.terminal = Terminal.ERROR
+        self.kernel.fail_turn(self.lane.turn, wrap(self.lane, error))
+        self.end(Terminal.ERROR)
+
+
+class PulledStream(Stream):
+    """A stream that is a plain iterator: pulled inline, a slice in each turn of the loop."""
+
+    def __init__(self, lane: Lane, outputs: Iterator[Any]) -> None:
+        super().__init__(lane)
+        self._outputs = outputs
+        self._is_pulling = False
+        self._is_over = False
+        self.kernel.runlist.get_in_line(self)
+
+    def run_slice(self) -> None:
+        """Pull and pass on until the slice is over or an event has to wait."""
+        if self._is_over:
+            return
+        kernel, guardian, turn = self.kernel, self.guardian, self.lane.turn
+        runlist, now = kernel.runlist, kernel.now
+        outputs, stack, service = self._outputs, runlist.stack, guardian.service
+        at = now()
+        for _ in range(runlist.limit):
+            if self.stop_with:
+                self._close(self.stop_with)
+                return
+            if self.is_full:
+                turn.waiting_sources.append(self.go_on)
+                return
+            asked_at = at
+            self._is_pulling = True
+            try:
+                output = next(outputs)
+            except StopIteration:
+                self._is_over = True
+                self.end(max(Terminal.END, self.stop_with))
+                return
+            except BaseException as error:
+                self._is_over = True
+                self.fail(error)
+                if isinstance(error, KeyboardInterrupt | SystemExit):
+                    raise
+                return
+            finally:
+                self._is_pulling = False
+            at = now()
+            service.record(at - asked_at)
+            try:
+                made = self.make(output, at)
+            except EngineError as error:
+                self._is_over = True
+                self.fail(error)
+                return
+            if made is None:
+                continue
+            route, event = made
+            lane = route.lane
+            if self.lane.is_dead:
+                guardian.cancelled += 1
+            elif lane is not None and lane.guardian.free:
+                if kernel.in_flight >= kernel.max_in_flight:
+                    kernel.max_in_flight = kernel.in_flight + 1
+                route.edge.inline += 1  # type: ignore[union-attr] - set with route.lane
+                at = pass_on(lane, event, at)
+            elif not self.offer(route, event, at):
+                return
+            if stack:
+                runlist.drain()
+                at = now()
+            if at >= runlist.deadline:
+                break
+        runlist.get_in_line(self)
+
+    def go_on(self) -> None:
+        """Get in line again."""
+        self.kernel.runlist.get_in_line(self)
+
+    def stop(self, terminal: Terminal, at: float) -> None:
+        """End the stream: at once for CANCEL, else when what is in hand has left."""
+        if self._is_over:
+            return
+        self.stop_with = max(self.stop_with, terminal)
+        if terminal is Terminal.CANCEL:
+            self.drop_hand(at)
+        if self.hand.pending is None and not self._is_pulling:
+            self._close(self.stop_with)
+
+    def _close(self, terminal: Terminal) -> None:
+        self._is_over = True
+        close = getattr(self._outputs, "close", None)
+        if close is not None:
+            close()
+        self.end(terminal)
+
+
+class TaskStream(Stream):
+    """A stream that is an async iterator: read, and closed, by one task.
+
+    Attributes:
+        task: the task that reads it.
+    """
+
+    def __init__(self, lane: Lane, outputs: AsyncIterator[Any]) -> None:
+        super().__init__(lane)
+        self._outputs = outputs
+        self._wake: asyncio.Future[None] | None = None
+        self._is_asking = False
+        self._slice_end = 0.0
+        self.kernel.open_calls += 1  # but while it waits for room
+        name = f"aiflow source {self.guardian.id} {lane.turn.conversation}"
+        self.task = self.kernel.loop.create_task(self._run(), name=name)
+
+    def go_on(self) -> None:
+        """Wake the task."""
+        if self._wake is not None:
+            wake(self.kernel, self._wake)
+
+    def stop(self, terminal: Terminal, at: float) -> None:
+        """End the stream: at once for CANCEL, else when what is in hand has left."""
+        if self.task.done():
+            return
+        self.stop_with = max(self.stop_with, terminal)
+        if terminal is Terminal.CANCEL:
+            self.drop_hand(at)
+            self.go_on()
+        if self._is_asking and self.task is not asyncio.current_task():
+            self.task.cancel()
+
+    async def _run(self) -> None:
+        try:
+            await self._live()
+        finally:
+            self.kernel.open_calls -= 1
+
+    async def _live(self) -> None:
+        try:
+            await self._read()
+        except BaseException as error:
+            if self.stop_with:
+                # The cancellation was ours; what closing raised beside it changes nothing.
+                self._finish(self.stop_with)
+            elif isinstance(error, asyncio.CancelledError) and self.task.cancelling():
+                self._finish(Terminal.CANCEL)
+                raise
+            else:
+                self._begin_end(error)
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+        else:
+            self._finish(max(Terminal.END, self.stop_with))
+
+    def _finish(self, terminal: Terminal) -> None:
+        runlist = self.kernel.runlist
+        runlist.begin()
+        self.drop_hand(self.kernel.now())
+        self.end(terminal)
+        runlist.end()
+
+    def _begin_end(self, error: BaseException) -> None:
+        runlist = self.kernel.runlist
+        runlist.begin()
+        self.drop_hand(self.kernel.now())
+        self.fail(error)
+        runlist.end()
+
+    async def _read(self) -> None:
+        runlist, now = self.kernel.runlist, self.kernel.now
+        events = 0
+        async with aclosing(self._outputs) as outputs:  # type: ignore[type-var]
+            while not self.stop_with:
+                if self.is_full:
+                    self.lane.turn.waiting_sources.append(self.go_on)
+                    await self._wait()
+                    continue
+                output = await self._ask(outputs)
+                if output is self:
+                    return
+                at = now()
+                made = self.make(output, at)
+                if made is not None:
+                    runlist.begin()
+                    has_left = self._send(*made, at)
+                    runlist.end()
+                    if not has_left:
+                        await self._wait()
+                events += 1
+                if now() >= self._slice_end or events > runlist.limit:
+                    events = 0
+                    await runlist.breathe()
+                    self._slice_end = now() + runlist.quantum
+
+    def _send(self, route: Route, event: Event, at: float) -> bool:
+        if self.lane.is_dead:
+            self.guardian.cancelled += 1
+            return True
+        return self.offer(route, event, at)
+
+    async def _ask(self, outputs: AsyncIterator[Any]) -> Any:  # noqa: ANN401
+        """Return the next output, or this stream itself where there is none."""
+        guardian, kernel = self.guardian, self.kernel
+        asked_at = kernel.now()
+        guardian.meter(asked_at)
+        guardian.at_work[self.hand] = None
+        self.hand.started_at, self.hand.is_running = asked_at, True
+        self._is_asking = True
+        try:
+            return await anext(outputs)
+        except StopAsyncIteration:
+            return self
+        finally:
+            at = kernel.now()
+            self._is_asking = self.hand.is_running = False
+            guardian.meter(at)
+            del guardian.at_work[self.hand]
+            guardian.service.record(at - asked_at)
+
+    async def _wait(self) -> None:
+        if self.hand.pending is None and not self.is_full:
+            return
+        self._wake = self.kernel.loop.create_future()
+        await sleep_until_woken(self.kernel, self._wake)
+        self._wake = None
+
+
+def open_stream(lane: Lane) -> Stream | None:
+    """Ask a source for its stream into a turn and begin to read it; None where it raised."""
+    operator = lane.guardian.node.operator
+    assert isinstance(operator, Source)
+    try:
+        outputs = operator.stream(lane.scope)
+    except BaseException as error:
+        Stream(lane).fail(error)
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        return None
+    if isinstance(outputs, AsyncIterator):
+        return TaskStream(lane, outputs)
+    return PulledStream(lane, iter(outputs))

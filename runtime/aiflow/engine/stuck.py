@@ -1,0 +1,43 @@
+"""Operators that do not end when they are cancelled: which, since when, and where they stand."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from types import FrameType
+
+from aiflow.engine.cells import Call, Guardian
+from aiflow.engine.workers import Worker
+from aiflow.errors import StallError
+
+_DEPTH = 20
+
+
+def stuck_calls(guardians: Mapping[str, Guardian], at: float) -> tuple[StallError, ...]:
+    """Return an error for each cancelled call whose operator is still at work."""
+    return tuple(
+        StallError(guardian.id, at - call.started_at, _stack(call))
+        for guardian in guardians.values()
+        for call in guardian.at_work
+        if call.lane.is_dead
+    )
+
+
+def _stack(call: Call) -> str:
+    """Return where the call's task stands; for an executor's call, where our threads stand."""
+    owner = call.worker if call.worker is not None else call.lane.source
+    if isinstance(owner, Worker) and owner.is_threaded:
+        return "".join(map(_format, _our_threads()))
+    task = getattr(owner, "task", None)
+    return "" if task is None else "".join(map(_format, task.get_stack(limit=_DEPTH)))
+
+
+def _our_threads() -> list[FrameType]:
+    ours = {thread.ident for thread in threading.enumerate() if thread.name.startswith("aiflow")}
+    return [frame for ident, frame in sys._current_frames().items() if ident in ours]  # noqa: SLF001
+
+
+def _format(frame: FrameType) -> str:
+    return "".join(traceback.format_stack(frame, limit=_DEPTH))

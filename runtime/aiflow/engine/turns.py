@@ -1,0 +1,109 @@
+"""Opening a turn: its lanes at every node that its sources reach, wired to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from aiflow.compiler.plan import Plan
+from aiflow.engine.cells import EdgeState, Guardian, Kernel, Lane, Route, Turn
+from aiflow.engine.outputs import Outputs
+from aiflow.engine.scopes import EngineScope
+from aiflow.engine.sources import open_stream
+from aiflow.events import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Weaver:
+    """Makes turns of one session.
+
+    Attributes:
+        resources: started resources by id.
+        input_of: the text that the run was given for a conversation.
+    """
+
+    plan: Plan
+    kernel: Kernel
+    guardians: Mapping[str, Guardian]
+    edges: Mapping[str, EdgeState]
+    resources: Mapping[str, Any]
+    outputs: Outputs
+    seed: int
+    input_of: Callable[[str], str | None]
+
+    def open(self, conversation: str, sources: tuple[str, ...]) -> Turn:
+        """Open the first turn of a conversation, with lanes but without streams yet."""
+        turn = Turn(conversation, 0, self.kernel.now())
+        reached = self._reached(sources)
+        for node, guardian in self.guardians.items():
+            if node in reached:
+                turn.lanes[node] = self._lane(guardian, turn)
+        for lane in turn.lanes.values():
+            self._wire(lane, turn)
+        for node in sources:
+            turn.lanes[node].open_edges = 1  # a source's stream stands for its in-edge
+        turn.open_lanes = len(turn.lanes)
+        return turn
+
+    def begin(self, turn: Turn, sources: tuple[str, ...]) -> None:
+        """Let the sources stream into a turn."""
+        for node in sources:
+            lane = turn.lanes[node]
+            if not lane.is_closed:
+                open_stream(lane)
+
+    def _reached(self, sources: tuple[str, ...]) -> set[str]:
+        reached = set(sources)
+        todo = list(sources)
+        while todo:
+            ways = self.plan.nodes[todo.pop()].edges_out or {}
+            for edge in (edge for edges in ways.values() for edge in edges):
+                target = self.plan.edges[edge].target
+                if target not in reached:
+                    reached.add(target)
+                    todo.append(target)
+        return reached
+
+    def _lane(self, guardian: Guardian, turn: Turn) -> Lane:
+        node = guardian.node
+        wanted = node.resources or {}
+        blank = Context[Any](
+            None, turn.conversation, turn.number, guardian.id, 0, created_at=turn.opened_at
+        )
+        scope = EngineScope(
+            guardian.id,
+            self.kernel.clock,
+            {name: self.resources[id_] for name, id_ in wanted.items()},
+            frozenset(port for port, edges in (node.edges_out or {}).items() if edges),
+            blank,
+            self.seed,
+        )
+        scope.state = node.operator.new_state()
+        scope.input = self.input_of(turn.conversation)
+        scope.port = guardian.ports[0] if guardian.ports else ""
+        lane = Lane(guardian, turn, scope)
+        marks = turn.marks.setdefault(guardian.id, {}) if guardian.is_source else {}
+        scope.bind(
+            emit=lane.collect,
+            show=partial(self.outputs.add, guardian.id, turn.conversation),
+            keep=lane.keep,
+            mark=marks.setdefault,
+        )
+        lane.awaits_first = guardian.is_sink and not guardian.is_source
+        lane.quick = not lane.awaits_first and self.kernel.log is None
+        return lane
+
+    def _wire(self, lane: Lane, turn: Turn) -> None:
+        node = lane.guardian.node
+        ways = node.edges_out or {}
+        for port in node.operator.outputs:
+            hops = []
+            for edge in ways.get(port.name, ()):
+                target = turn.lanes[self.plan.edges[edge].target]
+                target.open_edges += 1
+                hops.append((self.edges[edge], target))
+            lane.routes[port.name] = Route(port.name, tuple(hops))
+        if node.operator.outputs:
+            lane.route = lane.routes[node.operator.outputs[0].name]

@@ -1,0 +1,60 @@
+"""Waiting: how an output stands at a full queue, and how it ceases to.
+
+Nothing but the lists and counts; who is served next is told in `delivery`.
+"""
+
+from __future__ import annotations
+
+from aiflow.engine.cells import Call, EdgeState, Lane
+
+
+def park(call: Call, hop: tuple[EdgeState, Lane], at: float) -> None:
+    """Let an output wait for room, behind those who wait there already."""
+    edge, lane = hop
+    sender = call.lane.guardian
+    sender.meter(at)
+    call.blocked_at = at
+    wait_at(call, edge, lane)
+    sender.parked[call] = None
+
+
+def unpark(call: Call, at: float) -> None:
+    """Take a waiting output away from where it waits; no place was used."""
+    if call.waits_at is not None:
+        sender = call.lane.guardian
+        sender.meter(at)
+        del sender.parked[call]
+        cease_to_wait(call)
+
+
+def forget(lane: Lane, edge: EdgeState) -> None:
+    """Take one event that has left the queue out of all counts of the queue."""
+    guardian = lane.guardian
+    lane.depth -= 1
+    guardian.depth -= 1
+    guardian.port_depths[edge.port] -= 1
+
+
+def place_of(call: Call) -> tuple[EdgeState, Lane]:
+    """Return where a waiting call stands."""
+    assert call.waits_at is not None
+    return call.waits_at
+
+
+def wait_at(call: Call, edge: EdgeState, lane: Lane) -> None:
+    """Let a call stand at a lane behind those who stand there."""
+    call.waits_at = (edge, lane)
+    edge.waiting += 1
+    lane.waiting += 1
+    lane.guardian.waiters[call] = None
+    lane.guardian.free = False
+
+
+def cease_to_wait(call: Call) -> None:
+    """Take a call out of the list it stands in."""
+    edge, lane = place_of(call)
+    call.waits_at = None
+    edge.waiting -= 1
+    lane.waiting -= 1
+    del lane.guardian.waiters[call]
+    lane.guardian.refresh()

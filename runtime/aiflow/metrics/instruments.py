@@ -1,0 +1,106 @@
+"""Instruments: what the engine's hot path counts with, plain numbers and no calls.
+
+A histogram has fixed buckets, so it costs the same after a million events as after one,
+and two of them can be added. What is shorter than a microsecond is not told apart: that
+one comparison is what keeps an inline event cheap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from aiflow.metrics.snapshot import LatencyStats
+
+#: Durations below this many seconds share one bucket, counted by `Histogram.fine`.
+FINE_S = 1e-6
+
+_PER_DECADE = 20
+_DECADES = 10  # from a microsecond to almost three hours
+_RATIO = 10 ** (1 / _PER_DECADE)
+_BOUNDS: tuple[float, ...] = tuple(FINE_S * _RATIO**step for step in range(_PER_DECADE * _DECADES))
+
+
+class Histogram:
+    """Durations in buckets whose bounds grow by 12 %.
+
+    The hot path writes `sum_s` and `fine` itself and calls `record_coarse` for the rest.
+
+    Attributes:
+        sum_s: all durations added up, seconds.
+        fine: how many were shorter than `FINE_S`.
+    """
+
+    __slots__ = ("_coarse", "_coarse_sum_s", "_max_s", "_min_s", "fine", "sum_s")
+
+    def __init__(self) -> None:
+        self.sum_s = 0.0
+        self.fine = 0
+        self._coarse: dict[int, int] = {}
+        self._coarse_sum_s = 0.0
+        self._min_s = float("inf")
+        self._max_s = 0.0
+
+    def record(self, duration_s: float) -> None:
+        """Count one duration, seconds >= 0."""
+        self.sum_s += duration_s
+        if duration_s < FINE_S:
+            self.fine += 1
+        else:
+            self.record_coarse(duration_s)
+
+    def record_coarse(self, duration_s: float) -> None:
+        """Count one duration of `FINE_S` or more; `sum_s` is the caller's to raise."""
+        bucket = bisect_right(_BOUNDS, duration_s)
+        self._coarse[bucket] = self._coarse.get(bucket, 0) + 1
+        self._coarse_sum_s += duration_s
+        self._max_s = max(self._max_s, duration_s)
+        self._min_s = min(self._min_s, duration_s)
+
+    def take_back(self, duration_s: float) -> None:
+        """Uncount a duration just counted, because more of the same event is to come."""
+        self.sum_s -= duration_s
+        if duration_s < FINE_S:
+            self.fine -= 1
+        else:
+            self._coarse[bisect_right(_BOUNDS, duration_s)] -= 1
+            self._coarse_sum_s -= duration_s
+
+    def stats(self, zeros: int = 0) -> LatencyStats:
+        """Return the histogram in numbers.
+
+        Args:
+            zeros: further durations of exactly 0 that were counted elsewhere.
+        """
+        coarse = sorted(self._coarse.items())
+        count = self.fine + zeros + sum(number for _, number in coarse)
+        if not count:
+            return LatencyStats()
+        return LatencyStats(
+            count,
+            self.sum_s,
+            self._quantile(0.5, count, zeros, coarse) * 1e3,
+            self._quantile(0.99, count, zeros, coarse) * 1e3,
+            (self._max_s or self._mean_fine()) * 1e3,
+        )
+
+    def _mean_fine(self) -> float:
+        return max(0.0, self.sum_s - self._coarse_sum_s) / self.fine if self.fine else 0.0
+
+    def _quantile(
+        self, share: float, count: int, zeros: int, coarse: Sequence[tuple[int, int]]
+    ) -> float:
+        rank = share * count
+        if rank <= zeros:
+            return 0.0
+        below = zeros + self.fine
+        if rank <= below:
+            return self._mean_fine()
+        for bucket, number in coarse:
+            if rank <= below + number:
+                low = _BOUNDS[bucket - 1]
+                value = low * _RATIO ** ((rank - below) / number)
+                # Between the ends that were really seen: a constant comes out exactly.
+                return min(self._max_s, max(self._min_s, value))
+            below += number
+        return self._max_s
