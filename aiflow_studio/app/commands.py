@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QMessageBox
 from aiflow.compiler.diagnostics import Diagnostic, Severity
 from aiflow.errors import GraphFileError
 from aiflow.graph import codec, edits
+from aiflow.graph.model import Graph
 from aiflow_studio import __version__
 from aiflow_studio.app.files import FileDesk
 from aiflow_studio.app.window import TITLE, MainWindow
@@ -59,6 +60,8 @@ class Commands:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        # Asked at every click while a run goes on: written anew only for another graph.
+        self._written: tuple[Graph, str] | None = None
 
     # File
 
@@ -212,7 +215,7 @@ class Commands:
     def request(self) -> RunRequest | None:
         """Return what a run of the document would be asked for; None where it has no text."""
         try:
-            text = codec.dumps(self._parts.document.graph, export=True)
+            text = self._text()
         except GraphFileError as error:
             self._parts.bar.say(str(error), "error")
             return None
@@ -232,7 +235,7 @@ class Commands:
         if running.strategy != self._parts.bar.strategy:
             return True
         try:
-            return codec.dumps(self._parts.document.graph, export=True) != running.graph
+            return self._text() != running.graph
         except GraphFileError:
             return True
 
@@ -262,6 +265,13 @@ class Commands:
             f"Python {platform.python_version()}, PySide6 {PySide6.__version__}."
         )
         box.open()
+
+    def _text(self) -> str:
+        """Return the graph as a run reads it; moving a node is no difference."""
+        graph = self._parts.document.graph
+        if self._written is None or self._written[0] is not graph:
+            self._written = (graph, codec.dumps(graph, export=True))
+        return self._written[1]
 
 
 def first_problem(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> Diagnostic | None:

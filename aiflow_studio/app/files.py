@@ -17,7 +17,9 @@ from aiflow.errors import GraphFileError
 from aiflow.graph import codec
 from aiflow.graph.model import Graph
 from aiflow.graph.shipped import graphs_dir
+from aiflow.operators.registry import Catalog
 from aiflow_studio.document.document import Document
+from aiflow_studio.document.files import save_as
 from aiflow_studio.problems.linter import Linter
 from aiflow_studio.ui.dialogs import (
     GRAPH_SUFFIX,
@@ -48,12 +50,14 @@ class FileDesk(QObject):
         self,
         document: Document,
         linter: Linter,
+        catalog: Catalog,
         window: QWidget,
         before_leaving: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(window)
         self._document = document
         self._linter = linter
+        self._catalog = catalog
         self._window = window
         self._before_leaving = before_leaving
         self._path: Path | None = None
@@ -108,8 +112,6 @@ class FileDesk(QObject):
             return False
         await self._before_leaving()
         self._take(graph, None if as_copy else path)
-        if codec.is_newer(graph):
-            self._tell_newer(graph)
         return True
 
     async def save(self) -> bool:
@@ -140,7 +142,7 @@ class FileDesk(QObject):
         if path is None:
             return False
         try:
-            codec.save(path, self._document.graph, export=True)
+            save_as(path, self._document.graph, self._catalog, self.base, export=True)
         except GraphFileError as error:
             tell(self._window, "Not exported", str(error))
             return False
@@ -159,6 +161,8 @@ class FileDesk(QObject):
         self._go_to(path)
         self._document.load(graph)
         self.moved.emit()
+        if codec.is_newer(graph):
+            self._tell_newer(graph)
 
     def _go_to(self, path: Path | None) -> None:
         self._path = path.resolve() if path is not None else None
@@ -168,10 +172,11 @@ class FileDesk(QObject):
 
     def _write(self, path: Path) -> bool:
         try:
-            codec.save(path, self._document.graph)
+            written = save_as(path, self._document.graph, self._catalog, self.base)
         except GraphFileError as error:
             tell(self._window, "Not saved", str(error))
             return False
+        self._document.replace(written, "Lead paths from the new folder")
         self._document.mark_saved()
         self._go_to(path)
         self.moved.emit()

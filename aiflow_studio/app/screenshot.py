@@ -15,9 +15,16 @@ CANNOT_WRITE = 2
 
 async def take(studio: Studio, path: Path, after_s: float, clock: Clock | None = None) -> int:
     """Wait `after_s` seconds, write the picture, print the line; return the exit code."""
-    await (clock or SystemClock()).sleep(after_s)
-    if studio.runs.is_active:
+    clock = clock or SystemClock()
+    await clock.sleep(after_s)
+    while studio.runs.is_active:
         studio.runs.sample()
+        # The run's own clock began a moment after it was asked for.
+        snapshot = studio.runs.snapshot
+        left_s = after_s - (snapshot.at - snapshot.started_at) if snapshot is not None else 0.0
+        if left_s <= 0:
+            break
+        await clock.sleep(left_s)
     line = json.dumps(report(studio), ensure_ascii=False)
     if not studio.window.grab().save(str(path)):
         sys.stderr.write(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import inspect
+import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -53,6 +54,9 @@ _STATE_VERSION = 1
 _CLIPPED = 300
 #: Stands between the place of the window and that of its docks.
 _BETWEEN = b"\0docks\0"
+
+
+_log = logging.getLogger(__name__)
 
 
 class Studio(QObject):
@@ -109,7 +113,7 @@ class Studio(QObject):
         self.window = MainWindow(panels, self.bar, theme)
         self.search = OperatorSearch(catalog, theme, self.window)
         self.editor = CanvasController(self.canvas, self.document, self.selection, catalog, self)
-        self.desk = FileDesk(self.document, self.linter, self.window, self._leave_run)
+        self.desk = FileDesk(self.document, self.linter, catalog, self.window, self._leave_run)
         self.commands = Commands(
             Parts(
                 document=self.document,
@@ -162,8 +166,12 @@ class Studio(QObject):
     async def leave(self) -> None:
         """End the run and close the window, without asking."""
         self._remember()
-        # The host cancels what does not end by itself; this is for a host that hangs.
-        await asyncio.wait_for(self.runs.end(), CLOSING_S)
+        # The host cancels what does not end by itself; this is for one that hangs.
+        try:
+            async with asyncio.timeout(CLOSING_S):
+                await self.runs.end()
+        except TimeoutError:
+            _log.warning("the run did not end within %g s; closing all the same", CLOSING_S)
         self.window.close_for_good()
         if not self.closed.done():
             self.closed.set_result(None)
@@ -356,13 +364,17 @@ class Studio(QObject):
         if self._samples % _PLOT_EVERY == 0 or not self.runs.is_active:
             self.plots.refresh()
         self.window.status.show_run(self.runs.phase, self.runs.snapshot)
+        self._say_error()
+
+    def _say_error(self) -> None:
+        """Say the run's first error once: one conversation may fail while others go on."""
+        error = self.runs.snapshot.error if self.runs.snapshot is not None else None
+        if error and error != self.bar.said:
+            self.bar.say(error, "error")
 
     def _show_phase(self, _phase: str) -> None:
-        phase, snapshot = self.runs.phase, self.runs.snapshot
-        self.bar.show_phase(phase)
-        self.window.status.show_run(phase, snapshot)
-        if phase == "failed" and snapshot is not None and snapshot.error:
-            self.bar.say(snapshot.error, "error")
+        self.bar.show_phase(self.runs.phase)
+        self.window.status.show_run(self.runs.phase, self.runs.snapshot)
         for action in self.book.submenus["strategy"].actions():
             action.setChecked(action.data() == self.bar.strategy)
         self._show_situation()

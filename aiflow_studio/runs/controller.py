@@ -139,7 +139,9 @@ class RunController(QObject):
         if snapshot is None:
             return
         self._snapshot = snapshot
-        self.history.add(snapshot)
+        if snapshot.phase != "idle":
+            # Before its first moment a run has no time of its own yet.
+            self.history.add(snapshot)
         lines = self._host.outputs(self._seen)
         if lines:
             self._seen = lines[-1].number

@@ -21,8 +21,10 @@ from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.registry import Catalog
 from aiflow_studio.runs.host import OutputLine, RunRequest
 
-#: Seconds that a run has to end after `stop` before its task is cancelled, and then again.
-PATIENCE_S = 1.5
+#: Seconds that operators get to end after a stop, before they are reported and left behind.
+PATIENCE_S = 1.0
+#: Seconds more that the session gets to stop its resources, before its task is cancelled.
+GRACE_S = 1.0
 
 
 class EmbeddedHost:
@@ -61,6 +63,7 @@ class EmbeddedHost:
             inputs=request.inputs,
             repeats=request.repeats,
             base=base,
+            stop_deadline_s=PATIENCE_S,
         )
         self._task = asyncio.get_running_loop().create_task(self._session.run(), name="run")
         self._task.add_done_callback(self._ended)
@@ -81,10 +84,10 @@ class EmbeddedHost:
         if task is None or task.done():
             return
         self.stop()
-        await asyncio.wait({task}, timeout=PATIENCE_S)
+        await asyncio.wait({task}, timeout=PATIENCE_S + GRACE_S)
         if not task.done():
             task.cancel()
-            await asyncio.wait({task}, timeout=PATIENCE_S)
+            await asyncio.wait({task}, timeout=GRACE_S)
 
     def snapshot(self) -> Snapshot | None:
         """Return all numbers now, also after the end; None before the first start."""
@@ -105,8 +108,10 @@ class EmbeddedHost:
         ]
 
     def tap(self, edge: str, keep: int) -> list[dict[str, Any]]:
-        """Return the last `keep` events of an edge, oldest first."""
-        return [] if self._session is None else list(self._session.tap(edge, keep))
+        """Return the last `keep` events of an edge since it was first asked for, oldest first."""
+        if self._session is None or not self._is_running():
+            return []
+        return self._session.tap(edge, keep).rows()
 
     def _is_running(self) -> bool:
         return self._task is not None and not self._task.done()
