@@ -1,0 +1,130 @@
+"""Recorded streams and reported cases that lie beside the checkout, where they are there.
+
+They belong to other projects, so they are not copied; `test_cases.py` stands without them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aiflow.providers.failure import Failure
+from tests.runtime.providers.read_stream import agrees, read, single_bytes, single_cuts
+
+STREAMS = Path(__file__).resolve().parents[4] / "shared" / "streams"
+OURS = ("openai-chat", "ollama")
+STALLED = Failure("silent", "idle_timeout", retryable=True)
+
+# An answer that never began is the transport's: `tests/runtime/transport/test_client.py`.
+_BEFORE_THE_STREAM = "http-"
+
+pytestmark = pytest.mark.skipif(not STREAMS.is_dir(), reason="the shared streams are not here")
+
+
+def _entries(path: str) -> list[dict[str, Any]]:
+    file = STREAMS / path
+    entries = json.loads(file.read_text("utf-8")) if file.is_file() else []
+    return [entry for entry in entries if entry["dialect"] in OURS]
+
+
+CASES = [case for case in _entries("cases.json") if not case["id"].startswith(_BEFORE_THE_STREAM)]
+RECORDED = _entries("recorded/expected.json")
+
+
+def _cuts(chunks: list[bytes], every: int) -> Iterator[list[bytes]]:
+    body = b"".join(chunks)
+    yield chunks
+    yield [body]
+    yield single_bytes(body)
+    yield from single_cuts(body, every)
+
+
+def _check_case(case: dict[str, Any], every: int) -> None:
+    how = {"clean": case["end"] == "eof", **case.get("options", {})}
+    if case["end"] == "stall":
+        how["failure"] = STALLED
+    chunks = [base64.b64decode(each) for each in case["chunks"]]
+    for pieces in _cuts(chunks, every):
+        summary = read(pieces, case["dialect"], **how)
+
+        assert agrees(case["expect"], summary), summary
+
+
+def _expected(entry: dict[str, Any]) -> dict[str, Any]:
+    usage = entry["usage"]
+    return {
+        "reasoning": entry["reasoning"]["text"],
+        "answer": entry["answer"]["text"],
+        "refusal": entry["refusal"]["text"],
+        "tool_calls": [
+            {
+                "id": call["id"],
+                "name": call["name"],
+                "arguments_raw": call["arguments"],
+                "arguments": call["arguments_json"],
+            }
+            for call in entry["tool_calls"]
+        ],
+        "finish": entry["finish_suggested"],
+        "finish_raw": entry["finish_raw"],
+        "usage": usage if any(part is not None for part in usage.values()) else None,
+        "error": entry["error"],
+        "safety_labels": entry["safety"],
+        "retrievals": entry["retrieval"],
+        "malformed_frames": 0,
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_reported_case_reads_right(case: dict[str, Any]) -> None:
+    """As it was sent, whole, byte by byte and at some single cuts."""
+    _check_case(case, every=17)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_reported_case_reads_right_at_every_cut(case: dict[str, Any]) -> None:
+    """At every single cut."""
+    _check_case(case, every=1)
+
+
+@pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
+def test_a_recording_reads_right(entry: dict[str, Any]) -> None:
+    """Whole, in pieces of three sizes and cut in two at a few places."""
+    body = (STREAMS / "recorded" / entry["file"]).read_bytes()
+    sizes = (len(body), 4096, 61)
+    in_pieces = [[body[at : at + n] for at in range(0, len(body), n)] for n in sizes]
+    for pieces in (*in_pieces, *single_cuts(body, max(1, len(body) // 5))):
+        assert agrees(_expected(entry), read(pieces, entry["dialect"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
+def test_a_recording_reads_right_at_many_cuts(entry: dict[str, Any]) -> None:
+    """Byte by byte, and at every cut (a few hundred of them in a large file)."""
+    body = (STREAMS / "recorded" / entry["file"]).read_bytes()
+    for pieces in (single_bytes(body), *single_cuts(body, max(1, len(body) // 300))):
+        assert agrees(_expected(entry), read(pieces, entry["dialect"]))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [entry for entry in RECORDED if "with_think_tag_splitting" in entry],
+    ids=lambda entry: entry["file"],
+)
+def test_a_recording_with_think_tags_splits_when_asked(entry: dict[str, Any]) -> None:
+    """Reasoning and answer come apart at the tags."""
+    body = (STREAMS / "recorded" / entry["file"]).read_bytes()
+    expected = entry["with_think_tag_splitting"]
+
+    summary = read(
+        [body[at : at + 997] for at in range(0, len(body), 997)], entry["dialect"], think_tags=True
+    )
+
+    assert summary["reasoning"] == expected["reasoning"]["text"]
+    assert summary["answer"] == expected["answer"]["text"]
