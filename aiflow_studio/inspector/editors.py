@@ -76,6 +76,8 @@ class Editor(QObject):
         self.widget = input_
         self.is_touched = False
         self.can_be_abandoned = False
+        # The dock's width is the same for all; a field makes do with what is left.
+        input_.setMinimumWidth(1)
         input_.installEventFilter(self)
 
     def entry(self) -> str:
@@ -166,32 +168,36 @@ class LineEditor(Editor):
 
 
 class TextEditor(Editor):
-    """Several lines of free text; grows with them."""
+    """Several lines of free text; grows with them.
+
+    Attributes:
+        text: the widget.
+    """
 
     is_wide = True
 
     def __init__(self, spec: FieldSpec, base_of: BaseOf) -> None:
-        self._text = QPlainTextEdit()
-        super().__init__(spec, self._text)
-        self._text.setPlaceholderText(_placeholder(spec))
-        self._text.setTabChangesFocus(True)
-        self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.text = QPlainTextEdit()
+        super().__init__(spec, self.text)
+        self.text.setPlaceholderText(_placeholder(spec))
+        self.text.setTabChangesFocus(True)
+        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         if spec.kind in {Kind.CODE, Kind.JSON, Kind.LINES}:
-            self._text.setProperty("role", "code")
-        self._text.textChanged.connect(self._on_changed)
+            self.text.setProperty("role", "code")
+        self.text.textChanged.connect(self._on_changed)
         # The wheel reaches a scroll area by its viewport.
-        self._text.viewport().installEventFilter(self)
+        self.text.viewport().installEventFilter(self)
         self._fit()
 
     def entry(self) -> str:
         """Return the text in it."""
-        return self._text.toPlainText()
+        return self.text.toPlainText()
 
     def show_entry(self, entry: str) -> None:
         """Put a text into it."""
-        if self._text.toPlainText() != entry:
-            with QSignalBlocker(self._text):
-                self._text.setPlainText(entry)
+        if self.text.toPlainText() != entry:
+            with QSignalBlocker(self.text):
+                self.text.setPlainText(entry)
             self._fit()
         self.is_touched = False
 
@@ -201,7 +207,7 @@ class TextEditor(Editor):
             # Not now: a layout forgets a change of size that is made while it lays out.
             QTimer.singleShot(0, self, self._fit)
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
-            document = self._text.document()
+            document = self.text.document()
             undoes = event.matches(QKeySequence.StandardKey.Undo) and not document.isUndoAvailable()
             redoes = event.matches(QKeySequence.StandardKey.Redo) and not document.isRedoAvailable()
             if undoes or redoes:
@@ -211,18 +217,18 @@ class TextEditor(Editor):
 
     def _on_changed(self) -> None:
         self._fit()
-        self._touch(self._text.toPlainText())
+        self._touch(self.text.toPlainText())
 
     def _fit(self) -> None:
         """Be as high as the text, within limits; lines count as they are wrapped."""
-        layout = self._text.document().documentLayout()
+        layout = self.text.document().documentLayout()
         # A plain text's layout measures in lines.
         shown = min(_MOST_LINES, max(_FEWEST_LINES, round(layout.documentSize().height())))
         # Under a stylesheet the frame's width has border and padding in it.
-        margins = 2 * (self._text.frameWidth() + int(self._text.document().documentMargin()))
-        height = shown * self._text.fontMetrics().lineSpacing() + margins + _SLACK_PX
-        if height != self._text.height():
-            self._text.setFixedHeight(height)
+        margins = 2 * (self.text.frameWidth() + int(self.text.document().documentMargin()))
+        height = shown * self.text.fontMetrics().lineSpacing() + margins + _SLACK_PX
+        if height != self.text.height():
+            self.text.setFixedHeight(height)
 
 
 class ChoiceBox(QComboBox):
@@ -230,8 +236,7 @@ class ChoiceBox(QComboBox):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(6)
+        self.setMinimumWidth(1)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def show_choices(self, choices: Sequence[tuple[str, object]], chosen: object) -> None:

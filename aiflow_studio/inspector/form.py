@@ -99,7 +99,7 @@ class Form(QWidget):
         prefix: object names are `prefix.field`.
         offer: takes what was entered.
         base_of: where relative paths start.
-        style: how the fields stand.
+        style: how the fields stand. `parent`: where the form will stand.
 
     Signals:
         visit_ended(): the person has left a field; what is typed next is another step.
@@ -107,7 +107,7 @@ class Form(QWidget):
 
     visit_ended = Signal()
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a form is made of these
         self,
         model: type[BaseModel],
         prefix: str,
@@ -116,8 +116,9 @@ class Form(QWidget):
         base_of: BaseOf = lambda: None,
         *,
         style: FormStyle = FormStyle.PLAIN,
+        parent: QWidget,
     ) -> None:
-        super().__init__()
+        super().__init__(parent)
         self._model = model
         self._prefix = prefix
         self._offer_value = offer
@@ -200,9 +201,9 @@ class Form(QWidget):
         label = text_label(spec.label, "field", wraps=True)
         label.setContentsMargins(0, 0, GAP_PX, 0)
         label.setToolTip(tooltip_of(spec))
-        label.setVisible(self._style is not FormStyle.BARE)
         if self._style is FormStyle.BARE:
             label.setParent(self)
+            label.hide()
         elif spec.symbol:
             badge = text_label(spec.symbol, "symbol")
             badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -232,7 +233,7 @@ class Form(QWidget):
         return 1
 
     def _add_group(self, line: int, spec: FieldSpec, label: QLabel) -> None:
-        group = GroupRow(spec, self._prefix, self._offer_group, self._base_of)
+        group = GroupRow(spec, self._prefix, self._offer_group, self._base_of, self)
         self._groups[spec.name] = group
         self._grid.addWidget(group.button, line, 2, 1, 2)
         self._grid.addWidget(group.form, line + 1, 0, 1, 4)
@@ -333,10 +334,11 @@ class GroupRow:
         prefix: str,
         offer: Callable[[str, str, Any, bool], str],
         base_of: BaseOf,
+        parent: QWidget,
     ) -> None:
         assert spec.model is not None, "a group has a model"
         self.spec = spec
-        self.button = QToolButton()
+        self.button = QToolButton(parent)
         self.button.setCheckable(True)
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         _name(self.button, f"{prefix}.{spec.name}", spec)
@@ -346,6 +348,7 @@ class GroupRow:
             lambda name, value, is_trial: offer(spec.name, name, value, is_trial),
             base_of=base_of,
             style=FormStyle.NESTED,
+            parent=parent,
         )
         self.form.hide()
         self.button.toggled.connect(self.expand)
@@ -396,8 +399,10 @@ def _name(widget: QWidget, name: str, spec: FieldSpec) -> None:
 def _set_property(widget: QWidget, name: str, value: bool) -> None:
     if widget.property(name) is not value:
         widget.setProperty(name, value)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
+        # Before it is shown for the first time the style has not looked yet.
+        if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+            widget.style().unpolish(widget)
+            widget.style().polish(widget)
 
 
 def _equal(one: object, other: object) -> bool:

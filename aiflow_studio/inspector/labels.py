@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 #: Between one column of a form and the next.
 GAP_PX = 8
@@ -17,6 +17,11 @@ def text_label(text: str, role: str, *, wraps: bool = False, name: str = "") -> 
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setProperty("role", role)
     label.setWordWrap(wraps)
+    if wraps:
+        # A long word is cut rather than making the whole dock wider.
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        label.setSizePolicy(policy)
     label.setObjectName(name)
     return label
 
@@ -32,5 +37,6 @@ def set_columns(grid: QGridLayout, widget: QWidget) -> None:
     grid.setVerticalSpacing(4)
     grid.setColumnStretch(2, 1)
     grid.setColumnMinimumWidth(0, round(letters * _BADGE) + GAP_PX)
-    grid.setColumnMinimumWidth(1, metrics.horizontalAdvance("Queue capacity") + GAP_PX)
+    # A label wraps a pixel before its text ends.
+    grid.setColumnMinimumWidth(1, metrics.horizontalAdvance("Queue capacity") + GAP_PX + 2)
     grid.setColumnMinimumWidth(3, metrics.horizontalAdvance("events") + GAP_PX)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, Field
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtWidgets import QWidget
 
 from aiflow.compiler.compile import Compiled
 from aiflow.compiler.diagnostics import Severity
@@ -17,7 +17,8 @@ from aiflow.graph.values import UNSET
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import Operator
 from aiflow.policies import TUPLE, Policy
-from aiflow_studio.inspector.fields import FieldSpec, fields_of, plain
+from aiflow_studio.inspector.editors import TextEditor
+from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of, plain
 from aiflow_studio.inspector.figures import node_rows, tuple_text
 from aiflow_studio.inspector.form import Form, FormStyle
 from aiflow_studio.inspector.labels import text_label
@@ -39,8 +40,8 @@ class _NodeFields(BaseModel):
 class NodePage(Page):
     """One node, from its name to how it is doing."""
 
-    def __init__(self, desk: Desk, node: str) -> None:
-        super().__init__(desk)
+    def __init__(self, desk: Desk, node: str, parent: QWidget) -> None:
+        super().__init__(desk, parent)
         self._node = node
         entry = desk.document.graph.nodes[node]
         self._operator = desk.catalog.get(entry.operator)
@@ -51,9 +52,9 @@ class NodePage(Page):
         self._resources = self._add_resources()
         self._tuple = text_label("", "tuple", wraps=True, name="policy.tuple")
         self._policy_forms = self._add_policy()
-        self._bound = BoundSection(desk, node)
+        self._bound = BoundSection(desk, node, self)
         self.add(self._bound)
-        self._now_section, self._now = Section("Now"), Figures()
+        self._now_section, self._now = Section("Now", self), Figures()
         self._now_section.add(self._now)
         self._now_section.hide()
         self.add(self._now_section)
@@ -77,7 +78,7 @@ class NodePage(Page):
         if self._params is not None:
             self._params.show_given(node.params)
         if self._raw is not None:
-            self._raw.setPlainText(json.dumps(params, indent=2, ensure_ascii=False, default=str))
+            self._raw.show_entry(json.dumps(params, indent=2, ensure_ascii=False, default=str))
         if self._resources is not None:
             self._resources.show_graph(graph, node)
         declared = {} if self._operator is None else {"state": plain(self._operator.state)}
@@ -103,7 +104,7 @@ class NodePage(Page):
             self._now.show_rows(node_rows(stats))
 
     def _add_head(self, operator: str) -> None:
-        self._head = Form(_NodeFields, "node", self._offer_name, style=FormStyle.BARE)
+        self._head = Form(_NodeFields, "node", self._offer_name, style=FormStyle.BARE, parent=self)
         self._register(self._head, "form.node")
         self.add(self._head)
         if self._operator is None:
@@ -119,24 +120,28 @@ class NodePage(Page):
     def _add_params(self, operator: str) -> Form | None:
         if self._operator is None or not self._operator.Params.model_fields:
             return None
-        section = Section("Parameters")
+        section = Section("Parameters", self)
         form = Form(
-            self._operator.Params, "params", self._offer_param, base_of=lambda: self.desk.base
+            self._operator.Params,
+            "params",
+            self._offer_param,
+            base_of=lambda: self.desk.base,
+            parent=section,
         )
         self._register(form, "form.params")
         section.add(form)
         self.add(section)
         return form
 
-    def _add_raw_params(self) -> QPlainTextEdit | None:
+    def _add_raw_params(self) -> TextEditor | None:
         if self._operator is not None:
             return None
-        section = Section("Parameters")
-        raw = QPlainTextEdit()
-        raw.setObjectName("params.raw")
-        raw.setAccessibleName("Parameters as they stand in the file")
-        raw.setReadOnly(True)
-        raw.setProperty("role", "code")
+        section = Section("Parameters", self)
+        raw = TextEditor(FieldSpec("raw", "Parameters", Kind.JSON), lambda: None)
+        raw.setParent(self)
+        raw.text.setObjectName("params.raw")
+        raw.text.setAccessibleName("Parameters as they stand in the file")
+        raw.text.setReadOnly(True)
         section.add(
             text_label(
                 "No operator of this name is installed. What the file says is kept as it is; "
@@ -145,34 +150,40 @@ class NodePage(Page):
                 wraps=True,
             )
         )
-        section.add(raw)
+        section.add(raw.text)
         self.add(section)
         return raw
 
     def _add_resources(self) -> ResourcesSection | None:
         if self._operator is None or not self._operator.requires:
             return None
-        section = ResourcesSection(self.desk, self._node, self._operator.requires)
+        section = ResourcesSection(self.desk, self._node, self._operator.requires, self)
         self.add(section)
         return section
 
     def _add_policy(self) -> tuple[Form, Form]:
-        section = Section("Policy")
+        section = Section("Policy", self)
         self._tuple.setAccessibleName("Policy tuple")
         section.add(self._tuple)
+        if self._operator is not None and not self._operator.inputs:
+            note = "A source has no queue: it is read only as fast as the graph takes it."
+            section.add(text_label(note, "muted", wraps=True))
         specs = {spec.name: self._as_declared(spec) for spec in fields_of(Policy)}
         members = [key for _, key in TUPLE]
         beside = tuple(spec for name, spec in specs.items() if name not in members)
         forms = (
-            Form(Policy, "policy", self._offer_policy, tuple(specs[key] for key in members)),
-            Form(Policy, "policy", self._offer_policy, beside),
+            self._policy_form(tuple(specs[key] for key in members), section),
+            self._policy_form(beside, section),
         )
         self._register(forms[0], "form.policy")
         self._register(forms[1], "form.policy.more")
         section.add(forms[0])
-        section.add(Fold("More", "policy.more", forms[1]))
+        section.add(Fold("More", "policy.more", forms[1], section))
         self.add(section)
         return forms
+
+    def _policy_form(self, specs: tuple[FieldSpec, ...], parent: QWidget) -> Form:
+        return Form(Policy, "policy", self._offer_policy, specs, parent=parent)
 
     def _as_declared(self, spec: FieldSpec) -> FieldSpec:
         """Return a field of the policy with the default that holds for this operator."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from aiflow.compiler.compile import Compiled
 from pydantic import BaseModel, Field
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from aiflow.compiler.compile import Compiled
 from aiflow.graph import edits
 from aiflow.graph.model import DEFAULT_MAX_CONVERSATIONS, Edge, Graph
 from aiflow.graph.values import UNSET
@@ -25,8 +25,8 @@ from aiflow_studio.inspector.parts import BoundBar, Desk, Figures, Section
 class Page(QWidget):
     """What every page of the inspector can be told."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__()
+    def __init__(self, desk: Desk, parent: QWidget) -> None:
+        super().__init__(parent)
         self.setObjectName("page")
         self.desk = desk
         self.column = QVBoxLayout(self)
@@ -63,8 +63,8 @@ class Page(QWidget):
 class BoundSection(Section):
     """What the graph and a node may hold, and how much of it is used."""
 
-    def __init__(self, desk: Desk, node: str | None) -> None:
-        super().__init__("Bound")
+    def __init__(self, desk: Desk, node: str | None, parent: QWidget) -> None:
+        super().__init__("Bound", parent)
         self._node = node
         self._sentence = QLabel()
         self._sentence.setTextFormat(Qt.TextFormat.RichText)
@@ -114,23 +114,23 @@ class _GraphFields(BaseModel):
 class GraphPage(Page):
     """The graph's own fields; shown while nothing is selected."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
+    def __init__(self, desk: Desk, parent: QWidget) -> None:
+        super().__init__(desk, parent)
         self._title = text_label("", "title", wraps=True)
         self.add(self._title)
         self._counts = text_label("", "muted")
         self.add(self._counts)
-        section = Section("Graph")
-        self._form = Form(_GraphFields, "graph", self._offer)
+        section = Section("Graph", self)
+        self._form = Form(_GraphFields, "graph", self._offer, parent=section)
         self._form.setObjectName("form.graph")
         self._form.visit_ended.connect(desk.steps.end_visit)
         section.add(self._form)
         self.add(section)
-        self._sinks = _SinksSection(desk)
+        self._sinks = _SinksSection(desk, self)
         self.add(self._sinks)
-        self._resources = _ResourcesSection(desk)
+        self._resources = _ResourcesSection(desk, self)
         self.add(self._resources)
-        self._bound = BoundSection(desk, None)
+        self._bound = BoundSection(desk, None, self)
         self.add(self._bound)
         self.column.addStretch(1)
 
@@ -178,8 +178,8 @@ class GraphPage(Page):
 class _SinksSection(Section):
     """Which sinks the time to the first processed token is taken at."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__("Measured sinks")
+    def __init__(self, desk: Desk, parent: QWidget) -> None:
+        super().__init__("Measured sinks", parent)
         self._desk = desk
         self._boxes: dict[str, QCheckBox] = {}
         self._note = text_label("", "muted", wraps=True)
@@ -228,8 +228,8 @@ class _SinksSection(Section):
 class _ResourcesSection(Section):
     """The graph's resources, and a way to be rid of those that nobody uses."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__("Resources")
+    def __init__(self, desk: Desk, parent: QWidget) -> None:
+        super().__init__("Resources", parent)
         self._desk = desk
         self._rows: dict[str, tuple[QWidget, QLabel]] = {}
 
@@ -290,20 +290,20 @@ class _OverflowFields(BaseModel):
 class EdgePage(Page):
     """One edge: what it joins, what travels on it, what it does when the queue is full."""
 
-    def __init__(self, desk: Desk, edge: str) -> None:
-        super().__init__(desk)
+    def __init__(self, desk: Desk, edge: str, parent: QWidget) -> None:
+        super().__init__(desk, parent)
         self._edge = edge
         self.add(text_label("Edge", "title"))
         self._ends = Figures()
         self.add(self._ends)
-        section = Section("When it is full")
-        self._fanout = self._form(_FanoutFields)
-        self._overflow = self._form(_OverflowFields)
+        section = Section("When it is full", self)
+        self._fanout = self._form(_FanoutFields, section)
+        self._overflow = self._form(_OverflowFields, section)
         self._note = text_label("", "muted", wraps=True)
         for widget in (self._fanout, self._overflow, self._note):
             section.add(widget)
         self.add(section)
-        self._now_section = Section("Now")
+        self._now_section = Section("Now", self)
         self._now = Figures()
         self._now_section.add(self._now)
         self._now_section.hide()
@@ -343,8 +343,8 @@ class EdgePage(Page):
         if stats is not None:
             self._now.show_rows(edge_rows(stats))
 
-    def _form(self, model: type[BaseModel]) -> Form:
-        form = Form(model, "edge", self._offer)
+    def _form(self, model: type[BaseModel], parent: QWidget) -> Form:
+        form = Form(model, "edge", self._offer, parent=parent)
         form.setObjectName(f"form.{model.__name__}")
         form.visit_ended.connect(self.desk.steps.end_visit)
         return form
@@ -369,8 +369,10 @@ class EdgePage(Page):
 class ManyPage(Page):
     """Several things at once: how many, and a way to delete them."""
 
-    def __init__(self, desk: Desk, nodes: frozenset[str], edges: frozenset[str]) -> None:
-        super().__init__(desk)
+    def __init__(
+        self, desk: Desk, nodes: frozenset[str], edges: frozenset[str], parent: QWidget
+    ) -> None:
+        super().__init__(desk, parent)
         self._nodes, self._edges = nodes, edges
         parts = [_count(len(nodes), "node")] * bool(nodes) + [_count(len(edges), "edge")] * bool(
             edges
@@ -378,8 +380,8 @@ class ManyPage(Page):
         self._what = " and ".join(parts)
         self.add(text_label(f"{self._what} selected", "title", wraps=True))
         names = text_label(", ".join(sorted(nodes)), "muted", wraps=True)
-        names.setVisible(bool(nodes))
         self.add(names)
+        names.setVisible(bool(nodes))
         button = QPushButton("Delete")
         button.setObjectName("selection.delete")
         button.clicked.connect(self._delete)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aiflow.compiler.compile import Compiled
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
 
+from aiflow.compiler.compile import Compiled
 from aiflow.graph.model import Graph
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.registry import Catalog
@@ -26,6 +26,8 @@ from aiflow_studio.ui.theme import Theme
 
 # What a page is about: sort, then ids. A node's operator belongs to it: another one, another form.
 _Target = tuple[str, frozenset[str], frozenset[str], str]
+# Width of the dock in heights of a letter.
+_WIDTH = 332 / 13
 _Drafts = dict[str, dict[str, Draft]]
 
 
@@ -57,9 +59,14 @@ class InspectorPanel(QWidget):
         self._scroll = QScrollArea()
         self._scroll.setWidgetResizable(True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._inside = QWidget()
+        self._column = QVBoxLayout(self._inside)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._scroll.setWidget(self._inside)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._scroll)
+        self._shown: Page | None = None
         self._target = self._wanted()
         self._page = self._build()
         document.loading.connect(self._on_loading)
@@ -90,6 +97,15 @@ class InspectorPanel(QWidget):
         """Show how the run stands; None when there is no run."""
         self._snapshot = snapshot
         self._page.show_snapshot(snapshot)
+
+    def minimumSizeHint(self) -> QSize:
+        """Be as wide as the forms need at this size of text, whatever is shown."""
+        width = round(self.fontInfo().pixelSize() * _WIDTH)
+        return QSize(width, super().minimumSizeHint().height())
+
+    def sizeHint(self) -> QSize:
+        """Ask for no more than that."""
+        return QSize(self.minimumSizeHint().width(), 80 * self.fontMetrics().averageCharWidth())
 
     def _on_loading(self) -> None:
         # Red entries belong to the document that goes.
@@ -151,23 +167,32 @@ class InspectorPanel(QWidget):
         sort, nodes, edges, _ = self._target
         page: Page
         if sort == "node":
-            page = NodePage(self._desk, next(iter(nodes)))
+            page = NodePage(self._desk, next(iter(nodes)), self._inside)
         elif sort == "edge":
-            page = EdgePage(self._desk, next(iter(edges)))
+            page = EdgePage(self._desk, next(iter(edges)), self._inside)
         elif sort == "many":
-            page = ManyPage(self._desk, nodes, edges)
+            page = ManyPage(self._desk, nodes, edges, self._inside)
         else:
-            page = GraphPage(self._desk)
+            page = GraphPage(self._desk, self._inside)
         page.show_graph(self._desk.document.graph)
         page.show_compiled(self._compiled)
         page.show_snapshot(self._snapshot)
-        old = self._scroll.takeWidget()
+        old, self._shown = self._shown, page
         if old is not None:
-            # The old page may be the sender of what brought us here.
-            old.hide()
-            old.deleteLater()
-        self._scroll.setWidget(page)
+            self._retire(old)
+        self._column.addWidget(page)
+        page.show()
+        self._scroll.verticalScrollBar().setValue(0)
         return page
+
+    def _retire(self, page: Page) -> None:
+        # It may be the sender of what brought us here, so it goes a little later; until then
+        # nobody must take its fields for those that are shown.
+        self._column.removeWidget(page)
+        page.hide()
+        for widget in (page, *page.findChildren(QWidget)):
+            widget.setObjectName("")
+        page.deleteLater()
 
 
 def _renamed(before: Graph, after: Graph) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolButton, QVB
 from aiflow.operators.registry import Catalog
 from aiflow_studio.document.document import Document
 from aiflow_studio.document.selection import Selection
-from aiflow_studio.inspector.labels import text_label
+from aiflow_studio.inspector.labels import GAP_PX, text_label
 from aiflow_studio.inspector.steps import Steps
 from aiflow_studio.ui.theme import Theme
 
@@ -39,10 +39,12 @@ class Section(QWidget):
 
     Args:
         title: the heading; shown in capitals.
+        parent: where it will stand. To move a widget with all that is in it costs as much as
+            to make it anew, so whatever holds others is made in its place.
     """
 
-    def __init__(self, title: str) -> None:
-        super().__init__()
+    def __init__(self, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 8, 0, 0)
         self._column.setSpacing(6)
@@ -62,14 +64,16 @@ class Fold(QWidget):
         title: the button's text. `name`: its object name.
     """
 
-    def __init__(self, title: str, name: str, inside: QWidget) -> None:
-        super().__init__()
+    def __init__(self, title: str, name: str, inside: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
         self._title = title
         self._inside = inside
         self.button = QToolButton()
         self.button.setObjectName(name)
         self.button.setProperty("role", "fold")
         self.button.setCheckable(True)
+        self.button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.button.setMinimumWidth(1)
         self.button.toggled.connect(self.open)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -93,7 +97,8 @@ class Figures(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setVerticalSpacing(2)
-        self._grid.setColumnStretch(0, 1)
+        self._grid.setHorizontalSpacing(GAP_PX)
+        self._grid.setColumnStretch(1, 1)
         self._shown: dict[str, QLabel] = {}
 
     def show_rows(self, rows: Iterable[tuple[str, str]]) -> None:
@@ -101,8 +106,8 @@ class Figures(QWidget):
         for what, figure in rows:
             label = self._shown.get(what)
             if label is None:
-                label = self._shown[what] = text_label(figure, "figure")
-                label.setAlignment(Qt.AlignmentFlag.AlignRight)
+                label = self._shown[what] = text_label(figure, "figure", wraps=True)
+                label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 label.setAccessibleName(what)
                 line = self._grid.rowCount()
                 self._grid.addWidget(text_label(what, "muted"), line, 0)

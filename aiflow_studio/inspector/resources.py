@@ -22,9 +22,9 @@ _NEW = object()
 class ResourcesSection(Section):
     """One row per resource that an operator asks for."""
 
-    def __init__(self, desk: Desk, node: str, requires: Mapping[str, str]) -> None:
-        super().__init__("Resources")
-        self._rows = [_ResourceRow(desk, node, name, kind) for name, kind in requires.items()]
+    def __init__(self, desk: Desk, node: str, requires: Mapping[str, str], parent: QWidget) -> None:
+        super().__init__("Resources", parent)
+        self._rows = [_ResourceRow(desk, node, name, kind, self) for name, kind in requires.items()]
         for row in self._rows:
             self.add(row)
 
@@ -41,8 +41,8 @@ class ResourcesSection(Section):
 class _ResourceRow(QWidget):
     """Which resource serves under one name, and its own fields below."""
 
-    def __init__(self, desk: Desk, node: str, name: str, kind: str) -> None:
-        super().__init__()
+    def __init__(self, desk: Desk, node: str, name: str, kind: str, parent: QWidget) -> None:
+        super().__init__(parent)
         self._desk, self._node, self._name, self._kind = desk, node, name, kind
         self._bound: str | None = None
         self.form: Form | None = None
@@ -123,11 +123,12 @@ class _ResourceRow(QWidget):
             prefix,
             lambda name, value, is_trial: self._offer(resource, name, value, is_trial),
             base_of=lambda: self._desk.base,
+            parent=self,
         )
         form.setObjectName(f"form.resources.{self._name}.{resource}")
         form.visit_ended.connect(self._desk.steps.end_visit)
         self.form = form
-        self._fold = Fold(f"Settings of {resource}", f"{prefix}.edit", form)
+        self._fold = Fold(f"Settings of {resource}", f"{prefix}.edit", form, self)
         self._column.addWidget(self._fold)
 
     def _on_chosen(self) -> None:

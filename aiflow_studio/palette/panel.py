@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QLabel, QLineEdit, QListView, QVBoxLayout, QWidget
 
@@ -61,6 +61,15 @@ class PalettePanel(QWidget):
         """Put the cursor into the search box."""
         self.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.box.selectAll()
+
+    def minimumSizeHint(self) -> QSize:
+        """Have room for a title and its glyph at this size of text."""
+        return QSize(16 * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height())
+
+    def sizeHint(self) -> QSize:
+        """Ask for room for the longest titles."""
+        letter = self.fontMetrics().averageCharWidth()
+        return QSize(27 * letter, 60 * letter)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Move through the list from the search box; Esc empties the box."""

@@ -112,7 +112,7 @@ def place_of(finding: Diagnostic) -> str:
 def as_text(finding: Diagnostic) -> str:
     """Return a finding as one paragraph, to be copied."""
     head = f"{finding.severity.value} {finding.code} at {place_of(finding)}: {finding.message}"
-    return f"{head} {finding.hint}".strip()
+    return f"{head}; {finding.hint}" if finding.hint else head
 
 
 def _cell(finding: Diagnostic, column: Column) -> str:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from aiflow.compiler.compile import Compiled
-from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QLabel,
     QMenu,
     QPushButton,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTableView,
     QVBoxLayout,
     QWidget,
 )
 
+from aiflow.compiler.compile import Compiled
 from aiflow.compiler.diagnostics import Diagnostic, Severity
 from aiflow.errors import EditError
 from aiflow_studio.document.document import Document
 from aiflow_studio.document.selection import Selection
 from aiflow_studio.problems.model import Column, ProblemModel, as_text
+from aiflow_studio.ui.debounce import Debounce
 from aiflow_studio.ui.theme import Theme
 
 # A button is a widget of its own; beyond these the context menu has the fix too.
@@ -110,7 +113,7 @@ class ProblemsPanel(QWidget):
             button.setObjectName(f"problems.fix.{row}")
             button.setAccessibleDescription(finding.message)
             button.clicked.connect(lambda _=False, row=row: self._fix(row))
-            self.table.setIndexWidget(self._model.index(row, Column.FIX), button)
+            self.table.setIndexWidget(self._model.index(row, Column.FIX), _centred(button))
         self.table.setColumnHidden(Column.FIX, not with_fix)
         self.table.fit()
 
@@ -142,6 +145,16 @@ class ProblemsPanel(QWidget):
         menu.popup(self.table.viewport().mapToGlobal(place))
 
 
+class _Spaced(QStyledItemDelegate):
+    """Leaves room between rows and between columns."""
+
+    def sizeHint(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> QSize:
+        """Return the size of the text and some air."""
+        return super().sizeHint(option, index) + QSize(12, 8)
+
+
 class _ProblemTable(QTableView):
     """A quiet table of whole rows, whose texts wrap."""
 
@@ -154,6 +167,8 @@ class _ProblemTable(QTableView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self._delegate = _Spaced(self)
+        self.setItemDelegate(self._delegate)
         self.setShowGrid(False)
         self.setWordWrap(True)
         self.setTabKeyNavigation(False)
@@ -166,21 +181,27 @@ class _ProblemTable(QTableView):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
         for column in (Column.MESSAGE, Column.HINT):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        self._refit = Debounce(0, self.resizeRowsToContents, self)
+        header.sectionResized.connect(self.fit)
 
     def fit(self) -> None:
-        """Give every row the height of its text."""
-        self.resizeRowsToContents()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Wrap anew."""
-        super().resizeEvent(event)
-        self.fit()
+        """Give every row the height of its text, once the columns have their widths."""
+        self._refit.call()
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow the size of the text."""
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
             self.fit()
+
+
+def _centred(button: QPushButton) -> QWidget:
+    """Return a cell in which a button is as high as a button, however high the row."""
+    cell = QWidget()
+    column = QVBoxLayout(cell)
+    column.setContentsMargins(4, 0, 4, 0)
+    column.addWidget(button, 0, Qt.AlignmentFlag.AlignCenter)
+    return cell
 
 
 def _summary(compiled: Compiled) -> str:

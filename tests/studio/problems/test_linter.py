@@ -32,7 +32,7 @@ def linter(document):
 
 def test_a_burst_of_edits_is_compiled_once(qtbot, document, linter):
     """After the last of them."""
-    found = []
+    found: list[object] = []
     linter.compiled.connect(found.append)
 
     for count in (2, 3, 4):

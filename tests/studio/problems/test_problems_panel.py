@@ -25,14 +25,14 @@ def _graph() -> Graph:
     return edits.connect(graph, "source.out", "screen.in")
 
 
-HINT = Diagnostic("AF601", Severity.HINT, "screen may be slow.", "Declare its time.", node="screen")
+HINT = Diagnostic("AF601", Severity.HINT, "screen may be slow", "declare its time", node="screen")
 ERROR = Diagnostic(
-    "AF203", Severity.ERROR, "screen has no field x.", "Remove it.", node="screen", field="x"
+    "AF203", Severity.ERROR, "screen has no field x", "remove it", node="screen", field="x"
 )
 WARNING = Diagnostic(
     "AF110",
     Severity.WARNING,
-    "nothing is measured.",
+    "nothing is measured",
     edge="source.out>screen.in",
     fix=Fix("Measure at screen", lambda graph: edits.set_measure(graph, ["screen"])),
 )
@@ -85,7 +85,7 @@ def test_the_worst_comes_first_with_word_and_sign(panel):
     ]
     assert _cell(panel, 0, Column.CODE) == "AF203"
     assert _cell(panel, 0, Column.WHERE) == "screen, x"
-    assert _cell(panel, 0, Column.HINT) == "Remove it."
+    assert _cell(panel, 0, Column.HINT) == "remove it"
 
 
 def test_the_tab_counts_problems_and_hints_are_none(qtbot, panel):
@@ -186,7 +186,7 @@ def test_findings_can_be_copied_as_text(qtbot, panel):
     menu.close()
 
     assert QGuiApplication.clipboard().text() == as_text(ERROR)
-    assert as_text(ERROR) == "error AF203 at screen, x: screen has no field x. Remove it."
+    assert as_text(ERROR) == "error AF203 at screen, x: screen has no field x; remove it"
 
 
 def test_the_same_findings_again_keep_the_row_that_was_chosen(qtbot, panel):
