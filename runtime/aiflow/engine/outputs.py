@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -30,16 +31,23 @@ class Outputs:
 
     Args:
         keep: most lines kept.
+        show: called with each line as it comes, by whoever must not miss one; never raises.
     """
 
-    def __init__(self, keep: int = KEPT_LINES) -> None:
+    def __init__(
+        self, keep: int = KEPT_LINES, show: Callable[[OutputLine], None] | None = None
+    ) -> None:
         self._lines: deque[OutputLine] = deque(maxlen=keep)
+        self._show = show
         self._count = 0
 
     def add(self, node: str, conversation: str, text: str) -> None:
         """Append one line."""
         self._count += 1
-        self._lines.append(OutputLine(self._count, node, conversation, text))
+        line = OutputLine(self._count, node, conversation, text)
+        self._lines.append(line)
+        if self._show is not None:
+            self._show(line)
 
     def after(self, number: int) -> list[OutputLine]:
         """Return the kept lines with a larger number, oldest first."""

@@ -69,6 +69,7 @@ class Session:
         repeats: open the next conversation when the last has ended, until drained or stopped.
         base: folder that the run's relative paths start from, for those who ask.
         log: takes each line of the event log; None writes none, and costs nothing.
+        show: takes each line that a node shows, as it comes; it must not raise.
         stop_deadline_s: seconds after which an operator that does not end is left behind.
     """
 
@@ -82,6 +83,7 @@ class Session:
         repeats: bool = False,
         base: Path | str | None = None,
         log: Callable[[str], None] | None = None,
+        show: Callable[[OutputLine], None] | None = None,
         stop_deadline_s: float = STOP_DEADLINE_S,
     ) -> None:
         self.plan = plan
@@ -92,7 +94,7 @@ class Session:
         self._repeats = repeats
         self._log = log
         self._stop_deadline_s = stop_deadline_s
-        self._outputs = Outputs()
+        self._outputs = Outputs(show=show)
         self._phase: Phase = "idle"
         self._error: str | None = None
         self._started_at: float | None = None
