@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from aiflow.policies import Policy
 from aiflow.types import ANY, PortType
 from aiflow_studio.canvas.ports import PortTypes
 
+_SHORT = 20
 _DEFAULTS = {name: field.default for name, field in Policy.model_fields.items()}
 
 
@@ -153,7 +155,17 @@ def source_detail(node: Node, graph: Graph) -> tuple[str, ...]:
 
 
 def _source_lines(node: Node, graph: Graph) -> tuple[str, ...]:
-    return source_detail(node, graph) or ("no queue",)
+    return source_detail(node, graph) or _given(node) or ("no queue",)
+
+
+def _given(node: Node) -> tuple[str, ...]:
+    """Return the params that were given and fit into a line, in words."""
+    short = (
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in node.params.items()
+        if isinstance(value, int | float) or (isinstance(value, str) and len(value) < _SHORT)
+    )
+    return tuple(islice(short, 3))
 
 
 def _policy_lines(node: Node, edges_in: Iterable[Edge]) -> tuple[str, ...]:

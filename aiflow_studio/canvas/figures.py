@@ -43,7 +43,7 @@ class NodeFigures:
         activity: what the node did most of the last second.
         rate: events per second that left it (of a sink: that it processed).
         service_ms: median time in the operator; None before the first event.
-        first_ms: of a source: request sent to first delta; None where not known.
+        first_ms: request sent to the model's first delta, shown at sources; None before it.
         dropped: events discarded so far.
     """
 
@@ -189,7 +189,6 @@ def _node_figures(
     shares = _shares(before, stats)
     is_sink = stats.emitted == 0 and stats.processed > 0
     left = stats.processed - before.processed if is_sink else stats.emitted - before.emitted
-    is_source = stats.queue_capacity is None and stats.service.count == 0
     return NodeFigures(
         depth=stats.depth,
         capacity=stats.queue_capacity,
@@ -197,7 +196,7 @@ def _node_figures(
         shares=shares,
         rate=_rate(left, span_s),
         service_ms=stats.service.p50_ms if stats.service.count else None,
-        first_ms=snapshot.model_ttft_ms if is_source else None,
+        first_ms=snapshot.model_ttft_ms,
         dropped=sum(stats.dropped.values()),
         has_failed=stats.failed > 0,
     )
