@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
-from aiflow.cli import check, normalize, operators, replay, schema
+from aiflow.cli import check, normalize, operators, replay, run, schema
 from aiflow.cli.console import complain, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.errors import AiFlowError, GraphFileError, TraceError
 
-_COMMANDS = (check, operators, schema, normalize, replay)
+_COMMANDS = (run, check, operators, schema, normalize, replay)
 
 
 class Parser(argparse.ArgumentParser):

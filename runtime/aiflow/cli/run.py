@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-from typing import Any, BinaryIO
+from typing import Any, TextIO
 
 from aiflow.cli.check import finding_line
 from aiflow.cli.console import complain, put_json, say
@@ -86,7 +86,6 @@ def run(options: argparse.Namespace) -> int:
         _announce(graph, compiled, options.strategy)
     job = Job(
         plan=apply_strategy(compiled.plan, options.strategy),
-        graph=graph,
         base=base,
         clock=options.clock,
         loop=options.loop or "asyncio",
@@ -157,10 +156,10 @@ def _report(options: argparse.Namespace, plan: Plan, ending: Ending) -> int:
     return Exit.DONE if status_of(snapshot) == "completed" else Exit.FAILED
 
 
-def _opened(stack: contextlib.ExitStack, name: str | None) -> BinaryIO | None:
+def _opened(stack: contextlib.ExitStack, name: str | None) -> TextIO | None:
     if name is None:
         return None
     try:
-        return stack.enter_context(open(name, "wb"))
+        return stack.enter_context(open(name, "w", encoding="utf-8", newline="\n"))
     except OSError as error:
         raise unwritable(name, error) from error

@@ -8,19 +8,18 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TextIO
 
 from aiflow.cli.console import put
 from aiflow.cli.interrupts import Interrupts
-from aiflow.cli.records import EventFile, MetricsFile
 from aiflow.cli.sinks import SinkLines
 from aiflow.cli.table import LiveTable
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.compiler.plan import Plan
+from aiflow.engine.eventlog import header_line, metrics_line
 from aiflow.engine.loops import loop_factory
+from aiflow.engine.outputs import OutputLine
 from aiflow.engine.session import Session
-from aiflow.graph.model import Graph
-from aiflow.graph.writer import document_of
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import Source
 
@@ -40,7 +39,6 @@ class Job:
     """
 
     plan: Plan
-    graph: Graph
     base: Path
     clock: str = "real"
     loop: str = "asyncio"
@@ -63,7 +61,7 @@ class Ending:
     was_interrupted: bool
 
 
-def run_job(job: Job, events: BinaryIO | None = None, metrics: BinaryIO | None = None) -> Ending:
+def run_job(job: Job, events: TextIO | None = None, metrics: TextIO | None = None) -> Ending:
     """Run until the end.
 
     Args:
@@ -85,30 +83,30 @@ class _Run:
     """A job on its loop."""
 
     def __init__(
-        self, job: Job, clock: Clock, events: BinaryIO | None, metrics: BinaryIO | None
+        self, job: Job, clock: Clock, events: TextIO | None, metrics: TextIO | None
     ) -> None:
         self._job = job
         self._clock = clock
         self._broken_pipe: BrokenPipeError | None = None
         self._write: Callable[[str], None] = put
-        header = {
-            "graph": document_of(job.graph),
-            "strategy": job.plan.strategy,
-            "clock": job.clock,
-            "seed": job.seed,
-        }
-        self._metrics = None if metrics is None else MetricsFile(metrics, header)
+        self._metrics = metrics
         counts = [_conversations(node.operator) for node in job.plan.nodes.values()]
         self._lines = SinkLines(self._print, job.plan.nodes, has_many=max(counts, default=1) > 1)
         self._session = Session(
             job.plan,
             clock=clock,
             seed=job.seed,
-            inputs=None if job.text is None else {"": job.text},
+            inputs=job.text,
             base=job.base,
-            show=None if job.is_quiet else self._lines.show,
-            log=None if events is None else EventFile(events, header, clock.now()),
+            log=None if events is None else _writer(events),
+            show=None if job.is_quiet else self._show,
         )
+        header = header_line(
+            job.plan.name, job.plan.strategy, job.seed, is_virtual=clock.is_virtual
+        )
+        for file in (events, metrics):
+            if file is not None:
+                file.write(header + "\n")
 
     async def run(self, loop: asyncio.AbstractEventLoop) -> Ending:
         with Interrupts(loop, self._session) as interrupts:
@@ -117,8 +115,7 @@ class _Run:
         with contextlib.suppress(BrokenPipeError):
             self._lines.close()
         snapshot = self._session.snapshot()
-        if self._metrics is not None:
-            self._metrics.write(snapshot)
+        self._note(snapshot)
         if self._broken_pipe is not None:
             raise self._broken_pipe
         return Ending(snapshot, interrupts.count > 0)
@@ -146,13 +143,20 @@ class _Run:
 
     async def _sample(self) -> None:
         while self._metrics is not None:
-            self._metrics.write(self._session.snapshot())
+            self._note(self._session.snapshot())
             await self._clock.sleep(METRICS_EVERY_S)
 
     async def _end_in_time(self) -> None:
         if self._job.duration_s is not None:
             await self._clock.sleep(self._job.duration_s)
             self._session.drain()
+
+    def _note(self, snapshot: Snapshot) -> None:
+        if self._metrics is not None:
+            self._metrics.write(metrics_line(snapshot) + "\n")
+
+    def _show(self, line: OutputLine) -> None:
+        self._lines.show(line.node, line.conversation, line.text)
 
     def _print(self, line: str) -> None:
         """Print a sink's line; a reader that went away stops the run, once."""
@@ -163,6 +167,13 @@ class _Run:
         except BrokenPipeError as error:
             self._broken_pipe = error
             self._session.stop()
+
+
+def _writer(file: TextIO) -> Callable[[str], None]:
+    def write(line: str) -> None:
+        file.write(line + "\n")
+
+    return write
 
 
 def _conversations(operator: object) -> int:
