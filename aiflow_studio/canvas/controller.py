@@ -22,11 +22,13 @@ from aiflow_studio.canvas.intents import (
     Copy,
     Disconnect,
     Intent,
+    LooseWire,
     MoveNodes,
     Paste,
     Remove,
     Rename,
 )
+from aiflow_studio.canvas.joins import put_into, wire_up
 from aiflow_studio.canvas.rules import WireRules
 from aiflow_studio.canvas.view import CanvasView
 from aiflow_studio.document import clipboard
@@ -78,10 +80,21 @@ class CanvasController(QObject):
         except (EditError, GraphFileError) as error:
             self._refuse(str(error))
 
-    def add(self, operator: str, at: tuple[float, float] | None = None) -> None:
-        """Add a node of an operator, in the middle of what is seen where no place is given."""
+    def add(
+        self,
+        operator: str,
+        at: tuple[float, float] | None = None,
+        wire: LooseWire | None = None,
+    ) -> None:
+        """Add a node of an operator.
+
+        Args:
+            operator: its name.
+            at: layout position; None is the middle of what is seen.
+            wire: a wire that is to end at the new node.
+        """
         x, y = at if at is not None else self._view.center()
-        self.handle(AddNode(operator, round(x), round(y)))
+        self.handle(AddNode(operator, round(x), round(y), wire=wire))
 
     def copy(self) -> None:
         """Put the selected nodes on the clipboard."""
@@ -137,8 +150,13 @@ class CanvasController(QObject):
         policy = dict(operator.default_policy)
         at = self._free_place(intent.x, intent.y)
         after = edits.add_node(graph, operator.name, at=at, policy=policy)
+        node = list(after.nodes)[-1]
+        if intent.wire is not None:
+            after = wire_up(after, node, intent.wire, self._catalog)
+        elif intent.into in graph.edges:
+            after = put_into(after, node, intent.into, self._catalog)
         self._replace(after, f"Add {operator.title or operator.name}")
-        self._selection.set(frozenset({list(after.nodes)[-1]}))
+        self._selection.set(frozenset({node}))
 
     def _move(self, intent: MoveNodes) -> None:
         graph = self._settled(self._document.graph)

@@ -19,12 +19,31 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
+class LooseWire:
+    """A wire that was let go over empty ground: the port it comes from.
+
+    Attributes:
+        is_input: the port is an in-port, so that an output is wanted.
+    """
+
+    port: PortRef
+    is_input: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AddNode(Intent):
-    """Put a new node of an operator at a place."""
+    """Put a new node of an operator at a place.
+
+    Attributes:
+        into: id of an edge that it is put into; it stands beside where it does not fit.
+        wire: a wire that is to end at the new node.
+    """
 
     operator: str
     x: float
     y: float
+    into: str | None = None
+    wire: LooseWire | None = None
 
 
 @dataclass(frozen=True, slots=True)

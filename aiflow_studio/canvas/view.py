@@ -26,6 +26,7 @@ class CanvasView(Protocol):
         intent(Intent): a gesture asks for something; it may be refused.
         selected(nodes, edges): a gesture selected these, two frozensets of ids.
         search_requested(x, y): a person wants to add a node at this layout position.
+        wire_dropped(x, y, LooseWire): the same, and a wire is to end at the new node.
         zoomed(factor): the zoom is another now; 1.0 is 100 %.
     """
 
@@ -42,6 +43,11 @@ class CanvasView(Protocol):
     @property
     def search_requested(self) -> SignalInstance:
         """The signal that asks for the operator search."""
+        ...
+
+    @property
+    def wire_dropped(self) -> SignalInstance:
+        """The signal that asks for an operator that fits a wire."""
         ...
 
     @property

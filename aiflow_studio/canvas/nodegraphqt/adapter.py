@@ -13,7 +13,7 @@ from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.registry import Catalog
 from aiflow_studio.canvas.faces import EdgeFace, NodeFace, edge_face, edges_by_node, node_face
 from aiflow_studio.canvas.figures import FigureWindow
-from aiflow_studio.canvas.intents import Intent, Rename
+from aiflow_studio.canvas.intents import Intent, LooseWire, Rename
 from aiflow_studio.canvas.nodegraphqt.card_painter import FAR_AWAY
 from aiflow_studio.canvas.nodegraphqt.menu import CanvasMenu
 from aiflow_studio.canvas.nodegraphqt.projection import Projection
@@ -39,6 +39,7 @@ class NodeGraphQtCanvas(QObject):
     intent = Signal(Intent)
     selected = Signal(frozenset, frozenset)
     search_requested = Signal(float, float)
+    wire_dropped = Signal(float, float, LooseWire)
     zoomed = Signal(float)
 
     def __init__(self, catalog: Catalog, theme: Theme, parent: QObject | None = None) -> None:
@@ -57,6 +58,7 @@ class NodeGraphQtCanvas(QObject):
         self._viewer.asked.connect(self._ask)
         self._viewer.selection_picked.connect(self._pick)
         self._viewer.search_wanted.connect(self.search_requested)
+        self._viewer.wire_let_go.connect(self.wire_dropped)
         self._viewer.zoom_changed.connect(self.zoomed)
         self._viewer.menu_wanted.connect(self._menu.open)
 
@@ -173,6 +175,7 @@ class NodeGraphQtCanvas(QObject):
             self._viewer.asked,
             self._viewer.selection_picked,
             self._viewer.search_wanted,
+            self._viewer.wire_let_go,
             self._viewer.zoom_changed,
             self._viewer.menu_wanted,
         ):

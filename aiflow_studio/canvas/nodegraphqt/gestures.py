@@ -14,7 +14,7 @@ from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QGraphicsPathItem, QGraphicsScene, QRubberBand, QWidget
 
 from aiflow.graph.model import PortRef
-from aiflow_studio.canvas.intents import Connect, Disconnect, Intent, MoveNodes
+from aiflow_studio.canvas.intents import Connect, Disconnect, Intent, LooseWire, MoveNodes
 from aiflow_studio.canvas.nodegraphqt.card import Card
 from aiflow_studio.canvas.nodegraphqt.dot import Dot
 from aiflow_studio.canvas.nodegraphqt.style import Style
@@ -70,6 +70,10 @@ class Board(Protocol):
 
     def ask(self, intent: Intent) -> None:
         """Say what a person asks for."""
+        ...
+
+    def want_node_for(self, wire: LooseWire, at: QPoint) -> None:
+        """Ask for a new node that a wire can end at."""
         ...
 
 
@@ -268,6 +272,8 @@ class DragWire(Gesture):
             self._ask_for(PortRef(card.id, ""))
         elif self._lifted is not None and card is None:
             self.board.ask(Disconnect(self._lifted.face.id))
+        elif card is None:
+            self.board.want_node_for(LooseWire(self._dot.ref, self._dot.is_input), at)
 
     def cancel(self) -> None:
         """Put everything back."""

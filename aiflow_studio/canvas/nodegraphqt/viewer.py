@@ -31,7 +31,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsView
 
-from aiflow_studio.canvas.intents import AddNode, Intent
+from aiflow_studio.canvas.intents import AddNode, Intent, LooseWire
 from aiflow_studio.canvas.nodegraphqt.card import Card
 from aiflow_studio.canvas.nodegraphqt.dot import Dot
 from aiflow_studio.canvas.nodegraphqt.gestures import Band, DragCards, DragWire, Gesture, Pan
@@ -63,6 +63,7 @@ class Viewer(NodeViewer):
         asked(Intent): a gesture or a key asks for something.
         selection_picked(nodes, edges): a gesture selected these.
         search_wanted(x, y): a person wants to add a node there, in scene coordinates.
+        wire_let_go(x, y, LooseWire): a wire was let go over empty ground.
         menu_wanted(QPoint, id): a right click at a global position, on a node or edge or "".
         zoom_changed(float): the zoom is another now.
     """
@@ -70,6 +71,7 @@ class Viewer(NodeViewer):
     asked = Signal(Intent)
     selection_picked = Signal(frozenset, frozenset)
     search_wanted = Signal(float, float)
+    wire_let_go = Signal(float, float, LooseWire)
     menu_wanted = Signal(QPoint, str)
     zoom_changed = Signal(float)
 
@@ -221,6 +223,11 @@ class Viewer(NodeViewer):
         """Say what a person asks for."""
         self._refusal.dismiss()
         self.asked.emit(intent)
+
+    def want_node_for(self, wire: LooseWire, at: QPoint) -> None:
+        """Ask for a new node that a wire can end at."""
+        where = self.mapToScene(at)
+        self.wire_let_go.emit(where.x(), where.y(), wire)
 
     def want_search(self) -> None:
         """Ask for the operator search at the pointer, or in the middle."""
@@ -381,7 +388,9 @@ class Viewer(NodeViewer):
         at = self.mapToScene(self._last_pos)
         name = bytes(event.mimeData().data(OPERATOR_MIME).data()).decode("utf-8", "replace")
         self.setFocus(Qt.FocusReason.MouseFocusReason)
-        self.ask(AddNode(name, round(at.x()), round(at.y())))
+        wire = self.wire_at(self._last_pos)
+        into = wire.face.id if wire is not None else None
+        self.ask(AddNode(name, round(at.x()), round(at.y()), into))
 
     def drawBackground(self, painter: QPainter, rect: QRectF | QRect) -> None:
         """Draw ground and dot grid; Qt keeps the result until the picture moves."""
