@@ -125,7 +125,9 @@ class _Run:
         """Run what goes on beside the session, and end it with the session."""
         async with contextlib.AsyncExitStack() as stack:
             if not self._job.is_quiet and not self._clock.is_virtual and _has_terminal():
-                table = await stack.enter_async_context(LiveTable(self._session.snapshot))
+                sources = {id for id, node in self._job.plan.nodes.items() if node.is_source}
+                table = LiveTable(self._session.snapshot, sources)
+                await stack.enter_async_context(table)
                 self._write = table.line
             tasks = [
                 asyncio.create_task(helper) for helper in (self._sample(), self._end_in_time())

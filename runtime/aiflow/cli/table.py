@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import TracebackType
 
 from rich.console import Console
@@ -14,8 +14,9 @@ from rich.text import Text
 
 from aiflow.metrics.snapshot import NodeStats, Snapshot
 
-REFRESH_S = 0.1
+REFRESH_S = 0.2
 _CELLS = 16
+_MOST_LINES = 1000
 
 _COLOURS = {
     "busy": "yellow",
@@ -32,11 +33,18 @@ class LiveTable:
 
     Args:
         take: returns the newest snapshot.
+        sources: ids of the nodes that have no queue.
         console: where to draw; None is the terminal there is.
     """
 
-    def __init__(self, take: Callable[[], Snapshot], console: Console | None = None) -> None:
+    def __init__(
+        self,
+        take: Callable[[], Snapshot],
+        sources: Collection[str] = (),
+        console: Console | None = None,
+    ) -> None:
         self._take = take
+        self._sources = sources
         # Drawn on stdout where that is the terminal too, so that sinks' lines and the table
         # do not overwrite one another; else on stderr, and stdout stays clean.
         on_stdout = sys.stdout is not None and sys.stdout.isatty()
@@ -51,6 +59,7 @@ class LiveTable:
         )
         self._last: Snapshot | None = None
         self._rates: dict[str, tuple[float, float]] = {}
+        self._lines: list[str] = []
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> LiveTable:
@@ -69,20 +78,32 @@ class LiveTable:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
+        self._print_lines()
         self._live.stop()
 
     def line(self, text: str) -> None:
         """Print a result's line to stdout, above the table."""
         if self._shares_stdout:
-            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            # Each print draws the table anew, some 8 ms in which the run stands still: so
+            # lines wait for the next redraw.
+            self._lines.append(text)
+            if len(self._lines) >= _MOST_LINES:
+                self._print_lines()
         elif sys.stdout is not None:
             print(text, flush=True)
+
+    def _print_lines(self) -> None:
+        if self._lines:
+            text = "\n".join(self._lines)
+            self._lines.clear()
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     async def _redraw(self) -> None:
         while True:
             snapshot = self._take()
             self._measure(snapshot)
-            self._live.update(render(snapshot, self._rates), refresh=True)
+            self._print_lines()
+            self._live.update(render(snapshot, self._rates, self._sources), refresh=True)
             await asyncio.sleep(REFRESH_S)
 
     def _measure(self, now: Snapshot) -> None:
@@ -94,7 +115,7 @@ class LiveTable:
                 self._rates = {
                     id: (
                         (node.received - last.nodes[id].received) / span,
-                        (node.emitted - last.nodes[id].emitted) / span,
+                        (node.processed - last.nodes[id].processed) / span,
                     )
                     for id, node in now.nodes.items()
                     if id in last.nodes
@@ -102,12 +123,15 @@ class LiveTable:
             self._last = now
 
 
-def render(snapshot: Snapshot, rates: dict[str, tuple[float, float]]) -> Table:
+def render(
+    snapshot: Snapshot, rates: dict[str, tuple[float, float]], sources: Collection[str] = ()
+) -> Table:
     """Return the table of one snapshot.
 
     Args:
         snapshot: the newest.
-        rates: node id -> events per second in and out.
+        rates: node id -> events per second that came and that were done.
+        sources: ids of the nodes that have no queue.
     """
     table = Table(title=_title(snapshot), title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("node", no_wrap=True)
@@ -115,10 +139,11 @@ def render(snapshot: Snapshot, rates: dict[str, tuple[float, float]]) -> Table:
     for name in ("q", "k", "ρ"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("doing", no_wrap=True, min_width=14)
-    for name in ("in/s", "out/s", "wait p50", "service p50", "dropped"):
+    for name in ("in/s", "done/s", "wait p50", "service p50", "dropped"):
         table.add_column(name, justify="right", no_wrap=True)
     for node in snapshot.nodes.values():
-        table.add_row(*_cells(node, *rates.get(node.id, (0.0, 0.0))))
+        queue = ("", "") if node.id in sources else _queue(node)
+        table.add_row(node.id, *queue, *_cells(node, *rates.get(node.id, (0.0, 0.0))))
     return table
 
 
@@ -128,38 +153,34 @@ def _title(snapshot: Snapshot) -> str:
         f"{snapshot.phase} {snapshot.at - snapshot.started_at:.1f} s",
         f"in flight {snapshot.in_flight} of at most {bound}",
     ]
-    if snapshot.ttfpt_ms is not None:
+    if snapshot.ttfpt_ms is not None and snapshot.model_ttft_ms is not None:
         parts.append(f"first token {snapshot.ttfpt_ms:.0f} ms")
     if snapshot.strategy != "aiflow":
         parts.append(f"strategy {snapshot.strategy}")
     return " · ".join(parts)
 
 
-def _cells(node: NodeStats, rate_in: float, rate_out: float) -> tuple[str | Text, ...]:
-    is_source = node.queue_capacity is None and node.bound is not None and not node.received
+def _cells(node: NodeStats, came: float, done: float) -> tuple[str | Text, ...]:
     return (
-        node.id,
-        Text("") if is_source else _bar(node),
-        "" if is_source else ("∞" if node.queue_capacity is None else str(node.queue_capacity)),
         str(node.workers),
         str(node.reorder_capacity),
         Text(node.activity.replace("_", "-"), style=_COLOURS[node.activity]),
-        f"{rate_in:,.1f}",
-        f"{rate_out:,.1f}",
+        f"{came:,.1f}",
+        f"{done:,.1f}",
         f"{node.wait.p50_ms:,.1f} ms" if node.wait.count else "–",
         f"{node.service.p50_ms:,.1f} ms" if node.service.count else "–",
         str(sum(node.dropped.values())),
     )
 
 
-def _bar(node: NodeStats) -> Text:
-    """Return the queue as cells: one an event while q allows it, else in proportion."""
+def _queue(node: NodeStats) -> tuple[Text, str]:
+    """Return the queue as cells, one an event while q allows it, else in proportion; and q."""
     capacity = node.queue_capacity
     if capacity is None:
-        return Text(f"{node.depth:,} waiting", style=_COLOURS[node.activity])
+        return Text(f"{node.depth:,} waiting", style=_COLOURS[node.activity]), "∞"
     cells = min(capacity, _CELLS)
     filled = -(-node.depth * cells // capacity)  # rounded up: one event is never invisible
     bar = Text("■" * filled, style=_COLOURS[node.activity])
     bar.append("□" * (cells - filled), style="bright_black")
     bar.append(f" {node.depth}/{capacity}")
-    return bar
+    return bar, str(capacity)

@@ -32,14 +32,15 @@ SNAPSHOT = Snapshot(
     nodes={"speech": SPEECH},
     edges={},
     conversations={"c1": "active"},
+    model_ttft_ms=101.0,
     ttfpt_ms=112.4,
 )
 
 
-def drawn(snapshot: Snapshot) -> str:
+def drawn(snapshot: Snapshot, *sources: str) -> str:
     """Return the table as text."""
     console = Console(file=io.StringIO(), width=140)
-    console.print(render(snapshot, {"speech": (20.0, 4.0)}))
+    console.print(render(snapshot, {"speech": (20.0, 4.0)}, sources))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -72,12 +73,20 @@ def test_a_queue_without_a_limit_is_a_number() -> None:
     assert "no limit" in text
 
 
+def test_a_source_has_no_queue_to_draw() -> None:
+    """Nothing waits where nothing arrives."""
+    text = drawn(SNAPSHOT, "speech")
+
+    assert "busy" in text
+    assert not {"■", "□"} & set(text)
+
+
 def test_lines_of_sinks_go_above_the_table() -> None:
     """A line printed while the table lives is not overwritten."""
     console = Console(file=io.StringIO(), width=140, force_terminal=True)
 
     async def live() -> None:
-        async with LiveTable(lambda: SNAPSHOT, console) as table:
+        async with LiveTable(lambda: SNAPSHOT, console=console) as table:
             table.line("speech │ Hello [bold]there[/bold]")
 
     asyncio.run(live())
