@@ -29,6 +29,7 @@ from aiflow_studio.app.files import FileDesk, examples
 from aiflow_studio.app.settings import SettingsFile
 from aiflow_studio.app.window import MainWindow, Panels
 from aiflow_studio.canvas.controller import CanvasController
+from aiflow_studio.canvas.intents import LooseWire
 from aiflow_studio.canvas.nodegraphqt.adapter import NodeGraphQtCanvas
 from aiflow_studio.document.document import Document
 from aiflow_studio.document.selection import Selection
@@ -131,6 +132,7 @@ class Studio(QObject):
             )
         )
         self._search_at = (0.0, 0.0)
+        self._search_wire: LooseWire | None = None
         self._samples = 0
         self._fill_menus()
         self._wire_document()
@@ -196,6 +198,8 @@ class Studio(QObject):
         self.problems.reveal.connect(self._reveal)
         self.palette.add_requested.connect(self._add)
         self.canvas.search_requested.connect(self._open_search)
+        self.canvas.wire_dropped.connect(self._open_search)
+        self.editor.refused.connect(lambda sentence: self.bar.say(sentence, "error"))
         self.search.chosen.connect(self._add_where_searched)
         self.canvas.zoomed.connect(self.window.status.show_zoom)
         self.window.status.show_zoom(self.canvas.zoom())
@@ -287,15 +291,22 @@ class Studio(QObject):
         self.editor.add(operator)
         self.canvas.widget().setFocus()
 
-    def _open_search(self, x: float, y: float) -> None:
-        self._search_at = (x, y)
+    def _open_search(self, x: float, y: float, wire: LooseWire | None = None) -> None:
+        """Open the search; from a wire in hand only for what it can end at."""
+        self._search_at, self._search_wire = (x, y), wire
+        fits = self.editor.type_of(wire) if wire is not None else None
+        is_wanted_before = wire is not None and wire.is_input
         view = self.canvas.widget()
         at = QCursor.pos()
         inside = view.rect().contains(view.mapFromGlobal(at))
-        self.search.open_at(at if inside else view.mapToGlobal(view.rect().center()))
+        self.search.open_at(
+            at if inside else view.mapToGlobal(view.rect().center()),
+            source=None if is_wanted_before else fits,
+            target=fits if is_wanted_before else None,
+        )
 
     def _add_where_searched(self, operator: str) -> None:
-        self.editor.add(operator, self._search_at)
+        self.editor.add(operator, self._search_at, self._search_wire)
         self.canvas.widget().setFocus()
 
     def _reveal(self, item: str) -> None:

@@ -16,6 +16,7 @@ from aiflow.errors import EditError, GraphFileError
 from aiflow.graph import edits
 from aiflow.graph.model import Graph
 from aiflow.operators.registry import Catalog
+from aiflow.types import PortType
 from aiflow_studio.canvas.intents import (
     AddNode,
     Connect,
@@ -29,6 +30,7 @@ from aiflow_studio.canvas.intents import (
     Rename,
 )
 from aiflow_studio.canvas.joins import put_into, wire_up
+from aiflow_studio.canvas.ports import PortTypes
 from aiflow_studio.canvas.rules import WireRules
 from aiflow_studio.canvas.view import CanvasView
 from aiflow_studio.document import clipboard
@@ -96,6 +98,11 @@ class CanvasController(QObject):
         x, y = at if at is not None else self._view.center()
         self.handle(AddNode(operator, round(x), round(y), wire=wire))
 
+    def type_of(self, wire: LooseWire) -> PortType | None:
+        """Return what a loose wire gives or takes; None where its port is no more."""
+        types = PortTypes(self._document.graph, self._catalog)
+        return types.takes(wire.port) if wire.is_input else types.gives(wire.port)
+
     def copy(self) -> None:
         """Put the selected nodes on the clipboard."""
         self.handle(Copy())
@@ -153,7 +160,7 @@ class CanvasController(QObject):
         node = list(after.nodes)[-1]
         if intent.wire is not None:
             after = wire_up(after, node, intent.wire, self._catalog)
-        elif intent.into in graph.edges:
+        elif intent.into is not None and intent.into in graph.edges:
             after = put_into(after, node, intent.into, self._catalog)
         self._replace(after, f"Add {operator.title or operator.name}")
         self._selection.set(frozenset({node}))
