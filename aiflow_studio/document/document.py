@@ -58,8 +58,8 @@ class Document(QObject):
 
     def load(self, graph: Graph) -> None:
         """Make `graph` the document, clean and without history."""
-        before = self._graph
         self.loading.emit()
+        before = self._graph
         self.undo_stack.clear()
         self._graph = self._saved = graph
         self.changed.emit(before, graph)

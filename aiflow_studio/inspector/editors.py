@@ -332,6 +332,8 @@ class SuggestEditor(Editor):
             self._combo.addItem(write(spec, choice))
         self._line = line = QLineEdit()
         self._combo.setLineEdit(line)
+        # It would put letters into the line that nobody has typed.
+        line.setCompleter(None)  # type: ignore[arg-type]
         line.setPlaceholderText(_placeholder(spec))
         line.textEdited.connect(self._touch)
         line.returnPressed.connect(self._finish)

@@ -108,18 +108,18 @@ class InspectorPanel(QWidget):
         return QSize(self.minimumSizeHint().width(), 80 * self.fontMetrics().averageCharWidth())
 
     def _on_loading(self) -> None:
-        # Red entries belong to the document that goes.
+        # What stands in a field belongs to the document that goes.
+        self._leave_field()
         self._drafts.clear()
         self._is_stale = True
 
     def _on_document_changed(self, *_: object) -> None:
-        before, after = self._graph, self._desk.document.graph
-        self._graph = after
-        renamed = None if self._is_stale else _renamed(before, after)
+        before, self._graph = self._graph, self._desk.document.graph
+        renamed = None if self._is_stale else _renamed(before, self._graph)
         if renamed is not None and renamed[0] in self._desk.selection.nodes:
             self._follow(*renamed)
         elif not self._show_wanted():
-            self._page.show_graph(after)
+            self._page.show_graph(self._desk.document.graph)
 
     def _follow(self, old: str, new: str) -> None:
         """Keep showing a node that has another name now: its red entries and the focus too."""
@@ -134,6 +134,12 @@ class InspectorPanel(QWidget):
         if focused and (field := self._page.findChild(QWidget, focused)) is not None:
             field.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def _leave_field(self) -> None:
+        """End the entry that a person is at, as if the focus had gone elsewhere."""
+        widget = QApplication.focusWidget()
+        if widget is not None and self.isAncestorOf(widget):
+            widget.clearFocus()
+
     def _focused(self) -> str:
         """Return the object name of the field that a person is in, "" where there is none."""
         widget = QApplication.focusWidget()
@@ -141,8 +147,12 @@ class InspectorPanel(QWidget):
 
     def _show_wanted(self, *_: object) -> bool:
         """Show the page of what is selected; False where it is shown already."""
+        if self._is_following or (self._wanted() == self._target and not self._is_stale):
+            return False
+        # To leave a field may change the document, so it comes before all else.
+        self._leave_field()
         wanted = self._wanted()
-        if self._is_following or (wanted == self._target and not self._is_stale):
+        if wanted == self._target and not self._is_stale:
             return False
         drafts = {} if self._is_stale else self._page.drafts()
         if drafts:

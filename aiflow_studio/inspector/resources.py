@@ -130,6 +130,8 @@ class _ResourceRow(QWidget):
         self.form = form
         self._fold = Fold(f"Settings of {resource}", f"{prefix}.edit", form, self)
         self._column.addWidget(self._fold)
+        # One that says nothing yet is there to be filled in.
+        self._fold.open(not self._desk.document.graph.resources[resource].params)
 
     def _on_chosen(self) -> None:
         chosen = self._choice.currentData()
@@ -153,8 +155,6 @@ class _ResourceRow(QWidget):
         self._desk.steps.take(
             edit, f"Add a {self._kind} for {self._node}", ("add-resource", self._node, self._name)
         )
-        if self._fold is not None:
-            self._fold.open(True)
 
     def _offer(self, resource: str, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
         def edit(graph: Graph) -> Graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -70,6 +70,7 @@ class ProblemsPanel(QWidget):
         self.table.clicked.connect(self._go)
         self.table.activated.connect(self._go)
         self.table.customContextMenuRequested.connect(self._open_menu)
+        self.table.copy_asked.connect(self._copy_current)
 
     @property
     def title(self) -> str:
@@ -129,6 +130,11 @@ class ProblemsPanel(QWidget):
             return
         self._document.replace(after, fix.label)
 
+    def _copy_current(self) -> None:
+        index = self.table.currentIndex()
+        if index.isValid():
+            _copy([self._model.rows[index.row()]])
+
     def _open_menu(self, place: QPoint) -> None:
         index = self.table.indexAt(place)
         if not index.isValid():
@@ -156,7 +162,13 @@ class _Spaced(QStyledItemDelegate):
 
 
 class _ProblemTable(QTableView):
-    """A quiet table of whole rows, whose texts wrap."""
+    """A quiet table of whole rows, whose texts wrap.
+
+    Signals:
+        copy_asked(): the chosen row is wanted as text.
+    """
+
+    copy_asked = Signal()
 
     def __init__(self, model: ProblemModel) -> None:
         super().__init__()
@@ -187,6 +199,13 @@ class _ProblemTable(QTableView):
     def fit(self) -> None:
         """Give every row the height of its text, once the columns have their widths."""
         self._refit.call()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy a finding, not the cell that the cursor is in."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_asked.emit()
+        else:
+            super().keyPressEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow the size of the text."""

@@ -63,6 +63,9 @@ class ShopParams(ResourceParams):
     credential: str = Field(
         "", description="Name of a variable.", json_schema_extra={"x-editor": "secret-name"}
     )
+    dialect: str = Field(
+        "plain", description="Format.", json_schema_extra={"x-choices": ["plain", "polite"]}
+    )
 
 
 class Shop(Resource[ShopParams]):

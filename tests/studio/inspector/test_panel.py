@@ -381,6 +381,33 @@ def test_renaming_waits_for_the_end_of_the_entry_and_keeps_the_node_selected(
     assert selection.nodes == {"speech"}
 
 
+def test_a_name_in_the_making_is_taken_when_something_else_is_selected(
+    document, selection, panel, type_into, field
+):
+    """Leaving a field is the end of its entry, whatever takes the focus away."""
+    _select(selection, "speech")
+    type_into("node.name", "other")
+
+    _select(selection, "log")
+
+    assert "other" in document.graph.nodes
+    assert selection.nodes == {"log"}
+    assert field("node.name").text() == "log"
+
+
+def test_a_name_in_the_making_does_not_reach_another_document(
+    document, graph, selection, panel, type_into, field
+):
+    """Though it has a node of that name too."""
+    _select(selection, "speech")
+    type_into("node.name", "other")
+
+    document.load(replace(graph, name="another"))
+
+    assert list(document.graph.nodes) == ["model", "speech", "log"]
+    assert field("graph.name").text() == "another"
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [("log", "a node log in this graph already"), ("Big Name", "cannot be an id")],
@@ -426,6 +453,23 @@ def test_a_provider_can_be_made_and_filled_in_from_the_node(
     # Not a letter of it: the name is taken when it is finished.
     assert document.graph.resources["shop"].params == {"endpoint": "http://127.0.0.1:1"}
     assert "never the secret itself" in _reason(field, "resources.provider.credential")
+
+
+def test_a_line_with_suggestions_holds_what_was_typed_and_no_more(
+    qtbot, document, selection, panel, choose, field
+):
+    """A completion that nobody typed would be shown and not taken."""
+    _select(selection, "model")
+    choose("resources.provider", "New shop…")
+    combo = field("resources.provider.dialect")
+    assert isinstance(combo, QComboBox)
+    combo.setFocus()
+    combo.clearEditText()
+
+    qtbot.keyClicks(combo, "pol")
+
+    assert combo.currentText() == "pol"
+    assert document.graph.resources["shop"].params == {"dialect": "pol"}
 
 
 def test_a_node_can_be_handed_a_resource_that_is_there(document, selection, panel, choose, field):

@@ -46,8 +46,10 @@ def _panel(operator: str, qtbot) -> tuple[Document, InspectorPanel]:
 
 def _fields(panel: QWidget) -> list[QWidget]:
     """Return every widget that takes text, in the order of the form."""
-    found = panel.findChildren(QLineEdit) + panel.findChildren(QPlainTextEdit)
-    return [each for each in found if "." in each.objectName()]
+    found: list[QWidget] = [*panel.findChildren(QLineEdit), *panel.findChildren(QPlainTextEdit)]
+    lines = [each.lineEdit() for each in panel.findChildren(QComboBox) if each.isEditable()]
+    named = [each for each in found if "." in each.objectName()]
+    return [*named, *(line for line in lines if line is not None)]
 
 
 def _put(field: QWidget, text: str) -> None:

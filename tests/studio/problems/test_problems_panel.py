@@ -196,3 +196,12 @@ def test_the_same_findings_again_keep_the_row_that_was_chosen(qtbot, panel):
     panel.show_compiled(Compiled(None, (HINT, ERROR, WARNING), {}, None))
 
     assert panel.table.currentIndex().row() == 1
+
+
+def test_ctrl_c_copies_the_finding_and_not_a_cell(qtbot, panel):
+    """Whatever column the cursor is in."""
+    _click(qtbot, panel, 0)
+
+    qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+
+    assert QGuiApplication.clipboard().text() == as_text(ERROR)
