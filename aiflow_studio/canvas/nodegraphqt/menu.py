@@ -35,6 +35,7 @@ class CanvasMenu:
             item: node or edge under the pointer, "" for neither.
         """
         menu = QMenu(self._viewer)
+        menu.setObjectName("canvas-menu")
         menu.aboutToHide.connect(menu.deleteLater)
         if ">" in item:
             menu.addAction("Disconnect", lambda: self._viewer.ask(Disconnect(item)))

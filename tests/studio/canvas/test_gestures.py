@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
+from PySide6.QtGui import QContextMenuEvent, QDragEnterEvent, QDropEvent, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu
 
 from aiflow_studio.canvas.nodegraphqt.viewer import OPERATOR_MIME
 
@@ -274,3 +274,72 @@ def _wheel(bench, turn, at=None):
         False,
     )
     QApplication.sendEvent(bench.viewport, event)
+
+
+def test_space_and_a_drag_pan(bench):
+    """With Space down the left button pans, over a card too; afterwards it drags again."""
+    before = bench.at_card("router")
+    QTest.keyPress(bench.view, Qt.Key.Key_Space)
+
+    bench.drag(before, before + QPoint(40, 20))
+    QTest.keyRelease(bench.view, Qt.Key.Key_Space)
+
+    assert bench.at_card("router") - before == QPoint(40, 20)
+    assert bench.document.undo_stack.count() == 0
+
+
+def test_two_fingers_on_a_touch_pad_pan(bench):
+    """A scroll with pixels and phases moves the picture and does not zoom."""
+    before, zoom = bench.at_card("router"), bench.canvas.zoom()
+    at = QPointF(bench.viewport.rect().center())
+    event = QWheelEvent(
+        at,
+        at,
+        QPoint(-30, 12),
+        QPoint(-60, 24),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.ScrollUpdate,
+        False,
+    )
+
+    QApplication.sendEvent(bench.viewport, event)
+
+    assert bench.at_card("router") - before == QPoint(-30, 12)
+    assert bench.canvas.zoom() == zoom
+
+
+def test_the_refusal_fades_after_a_while(bench, qtbot):
+    """The sentence goes by itself: a timer starts the fading."""
+    bench.controller.add("no-such-operator")
+    label = bench.view.findChild(object, "refusal")
+    assert label.isVisible()
+    assert bench.refusals == ["There is no operator no-such-operator; it cannot be added."]
+
+    label._timer.timeout.emit()
+    label._fade.setCurrentTime(label._fade.duration())
+
+    assert not label.isVisible()
+
+
+def test_a_double_click_on_a_card_renames_it(bench):
+    """The name editor opens over the card."""
+    QTest.mouseDClick(bench.viewport, Qt.MouseButton.LeftButton, pos=bench.at_card("voice"))
+
+    editor = bench.view.findChild(object, "name-editor")
+    assert editor.text() == "voice"
+    QTest.keyClick(editor, Qt.Key.Key_Escape)
+
+
+def test_the_menu_of_a_card_deletes_it(bench):
+    """A right click selects the card and opens a menu that does not block."""
+    at = bench.at_card("log")
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, bench.viewport.mapToGlobal(at))
+    QApplication.sendEvent(bench.viewport, event)
+    menu = bench.view.findChild(QMenu, "canvas-menu")
+    assert bench.selection.nodes == {"log"}
+
+    next(each for each in menu.actions() if each.text().startswith("Delete")).trigger()
+
+    assert "log" not in bench.graph.nodes
+    menu.close()
