@@ -9,7 +9,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from aiflow.compiler.compile import Compiled
 from aiflow.graph import edits
@@ -212,6 +220,8 @@ class _SinksSection(Section):
         box.setObjectName(f"graph.measure.{name}")
         box.setAccessibleName(f"Measure at {name}")
         box.setToolTip(f"Take the time to the first processed token at {name}.")
+        # A long name is cut rather than making the dock wider.
+        box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         box.clicked.connect(self._take)
         self.add(box)
         return box
@@ -249,7 +259,7 @@ class _ResourcesSection(Section):
         row, note = QWidget(), text_label("", "muted", wraps=True)
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(text_label(id, "field"))
+        line.addWidget(text_label(id, "field", wraps=True), 1)
         line.addWidget(note, 1)
         button = QPushButton("Remove")
         button.setObjectName(f"graph.resources.{id}.remove")

@@ -534,6 +534,25 @@ def test_an_edge_can_be_made_detached_and_never_blocks_then(
     assert document.graph.edges[edge].overflow is None
 
 
+def test_no_name_makes_the_dock_wider(qtbot, document, selection, panel):
+    """However long: it is cut or wrapped, on every page."""
+    long = "a" * 120
+    document.replace(edits.rename_node(document.graph, "speech", long), "x")
+    document.replace(edits.add_resource(document.graph, "shop", id="s" * 120), "x")
+    edge = f"model.out>{long}.in"
+
+    for nodes, edges in (
+        ((), ()),
+        ((long,), ()),
+        ((), (edge,)),
+        ((long, "log"), ()),
+        (("model",), ()),
+    ):
+        selection.set(frozenset(nodes), frozenset(edges))
+        page = panel.findChild(QWidget, "page")
+        assert page.minimumSizeHint().width() <= panel.minimumSizeHint().width()
+
+
 def test_several_nodes_say_how_many_and_can_be_deleted(qtbot, document, selection, panel, field):
     """One undo step."""
     _select(selection, "speech", "log")

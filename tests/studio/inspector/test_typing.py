@@ -73,7 +73,7 @@ def _assert_sound(document: Document) -> None:
 
 @pytest.mark.parametrize("operator", sorted(CATALOG.operators))
 @settings(
-    max_examples=12,
+    max_examples=6,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
