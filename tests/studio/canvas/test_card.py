@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtTest import QTest
 
 from aiflow.compiler.diagnostics import Diagnostic, Severity
 from aiflow.graph import codec, edits
@@ -214,3 +215,17 @@ def _snapshot(at, activity, shares) -> Snapshot:
     edge = EdgeStats("model.out>router.in", appended=int(20 * at), is_full=True)
     nodes = {"voice": voice, "router": router}
     return Snapshot(at, 0, "running", "aiflow", 9, 1, 1, nodes, {edge.id: edge}, {})
+
+
+def test_the_pointer_over_a_card_is_told_what_it_is(bench):
+    """The tip is made when the pointer comes, and says what the card says now."""
+    QTest.mouseMove(bench.viewport, bench.at(100, 400))
+    QTest.mouseMove(bench.viewport, bench.at_card("voice"))
+    assert bench.card("voice").toolTip() == bench.card("voice").tip
+
+    dot = bench.at_port("chunks", "in", is_input=True)
+    QTest.mouseMove(bench.viewport, dot)
+
+    port = bench.card("chunks").dot("in", is_input=True)
+    assert port.hovered
+    assert port.toolTip() == "<b>in</b> takes text"
