@@ -25,8 +25,9 @@ from aiflow.transport.watch import WaitWatch
 
 T = TypeVar("T")
 
-# With this, one read brings less than 64 KiB, whatever the loop would take.
-RECEIVE_BUFFER_BYTES = 32 * 1024
+# With this, one read brings about 64 KiB at most, whatever the loop would take. Much less, and
+# a reader that pauses finds TCP waiting for its 200 ms probe.
+RECEIVE_BUFFER_BYTES = 48 * 1024
 CONNECT_TIMEOUT_S = 10.0
 _DRAIN_S = 0.05
 _ERROR_BODY_BYTES = 64 * 1024

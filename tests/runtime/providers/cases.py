@@ -66,8 +66,13 @@ def last_line(**more: Any) -> dict[str, Any]:
 
 
 STOP = chunk({}, "stop")
-STOPPED = {"finish": "stop", "finish_raw": "stop", "error": None, "malformed_frames": 0}
-ANSWERED = {**STOPPED, "reasoning": "", "refusal": "", "tool_calls": []}
+STOPPED: dict[str, Any] = {
+    "finish": "stop",
+    "finish_raw": "stop",
+    "error": None,
+    "malformed_frames": 0,
+}
+ANSWERED: dict[str, Any] = {**STOPPED, "reasoning": "", "refusal": "", "tool_calls": []}
 
 FRAMING = [
     Case(

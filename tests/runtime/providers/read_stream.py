@@ -19,10 +19,12 @@ def decode(
     *,
     clean: bool = True,
     failure: Failure | None = None,
-    **options: bool,
+    think_tags: bool = False,
+    start_in_reasoning: bool = False,
 ) -> list[Payload]:
     """Return the payloads of a body that comes in these pieces."""
-    decoder = StreamDecoder(find_dialect(dialect).reader(ModelProfile(**options)))
+    profile = ModelProfile(think_tags=think_tags, start_in_reasoning=start_in_reasoning)
+    decoder = StreamDecoder(find_dialect(dialect).reader(profile))
     payloads = [payload for piece in pieces for payload in decoder.feed(piece)]
     return payloads + decoder.close(clean=clean, failure=failure)
 

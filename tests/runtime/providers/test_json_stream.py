@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiflow.providers.frames import Frame
@@ -31,6 +31,7 @@ def frames_of(*pieces: bytes, clean: bool = True) -> list[Frame]:
     return frames + framing.close(clean=clean)
 
 
+@settings(max_examples=60)
 @given(
     st.lists(OBJECTS, max_size=4),
     st.sampled_from(["lines", "indented", "array", "indented array"]),

@@ -1,0 +1,471 @@
+"""Tests of `aiflow.transport.client` over real sockets: each way a provider can misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from aiflow.clock import SystemClock
+from aiflow.errors import ProviderError
+from aiflow.transport.client import HttpClient, HttpRequest, HttpStream, Timeouts, is_loopback
+from tests.runtime.transport.faulty_server import (
+    EVENT,
+    STOP,
+    Answer,
+    Exchange,
+    FaultyServer,
+    closed_port,
+    serving,
+)
+
+SECRET = "sk-very-secret-0123456789"
+PATIENT = Timeouts(first_byte_s=30, idle_s=30)
+
+
+@asynccontextmanager
+async def asking(
+    url: str, timeouts: Timeouts = PATIENT, credential: str = "MODEL_KEY"
+) -> AsyncIterator[HttpStream]:
+    """Open a client and give a stream that has not been read."""
+    client = HttpClient(url, SystemClock())
+    request = HttpRequest(
+        url=f"{url}/v1/chat/completions",
+        body=b"{}",
+        headers={"authorization": f"Bearer {SECRET}"},
+        where="provider p",
+        credential=credential,
+        secret=SECRET,
+    )
+    stream = client.stream(request, timeouts)
+    try:
+        yield stream
+    finally:
+        await stream.aclose()
+        await client.aclose()
+
+
+async def read_all(stream: HttpStream, pieces: list[bytes] | None = None) -> bytes:
+    """Return the whole body; its pieces are added to `pieces` as they come."""
+    pieces = [] if pieces is None else pieces
+    while (piece := await stream.read()) is not None:
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def failing(
+    answer: Answer, timeouts: Timeouts = PATIENT, credential: str = "MODEL_KEY"
+) -> tuple[ProviderError, bytes, FaultyServer]:
+    """Return the error that an answer ends in, what came before it, and the server."""
+    pieces: list[bytes] = []
+    async with serving(answer) as server:
+        async with asking(server.url, timeouts, credential) as stream:
+            with pytest.raises(ProviderError) as caught:
+                await read_all(stream, pieces)
+        await asyncio.gather(*[event.wait() for event in server.gone])
+    assert server.open_connections == 0
+    assert SECRET not in str(caught.value)
+    return caught.value, b"".join(pieces), server
+
+
+def test_a_body_comes_in_the_pieces_the_network_brings() -> None:
+    """Bytes are handed over as they come, and None is the end."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(EVENT, EVENT, STOP)
+        await exchange.end()
+
+    async def main() -> None:
+        async with serving(answer) as server:
+            async with asking(server.url) as stream:
+                sent_before = stream.request_sent_at
+                assert await stream.read() == EVENT
+                assert (sent_before, stream.request_sent_at) != (None, None)
+                assert sent_before is None
+                assert await read_all(stream) == EVENT + STOP
+                assert await stream.read() is None
+            head = server.requests[0].lower()
+            assert b"accept-encoding: identity" in head
+            assert f"authorization: bearer {SECRET}".encode() in head
+            assert server.requests[0].startswith(b"POST /v1/chat/completions ")
+
+    asyncio.run(main())
+
+
+def test_nobody_there_is_told_with_the_place() -> None:
+    """Connection refused: where, and what to do."""
+
+    async def main() -> None:
+        url = f"http://127.0.0.1:{await closed_port()}"
+        async with asking(url) as stream:
+            with pytest.raises(ProviderError) as caught:
+                await stream.read()
+
+        assert str(caught.value) == (
+            "provider p: no connection (connection refused); start the server there or correct"
+            " the endpoint"
+        )
+        assert (caught.value.kind, caught.value.retryable) == ("connection", True)
+
+    asyncio.run(main())
+
+
+def test_a_host_that_is_not_known_is_told() -> None:
+    """A name that no resolver knows (RFC 2606 keeps .invalid free)."""
+
+    async def main() -> None:
+        async with asking("http://no-such-host.invalid") as stream:
+            with pytest.raises(ProviderError, match="the host's name is not known"):
+                await stream.read()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("credential", "advice"),
+    [
+        ("MODEL_KEY", "check the key in the environment variable MODEL_KEY"),
+        ("", "set `credential` to the name of the environment variable that holds the key"),
+    ],
+)
+def test_a_refused_key_names_the_variable_and_never_the_key(credential: str, advice: str) -> None:
+    """401: the server's words without the key that it quotes."""
+
+    async def answer(exchange: Exchange) -> None:
+        body = b'{"error":{"message":"Incorrect key %s given","code":"invalid_api_key"}}'
+        await exchange.whole("401 Unauthorized", body % SECRET.encode(), "application/json")
+
+    error, _, _ = asyncio.run(failing(answer, credential=credential))
+
+    assert str(error) == (
+        "provider p: the server answered 401 (Unauthorized): Incorrect key [redacted] given;"
+        f" {advice}"
+    )
+    assert (error.status, error.code, error.retryable) == (401, "invalid_api_key", False)
+    assert error.detail == "Incorrect key [redacted] given"
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds", "advice"),
+    [
+        ("7", 7.0, "try again in 7 s"),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0, "try again in 0 s"),
+        ("soon", None, "try again later"),
+    ],
+)
+def test_a_rate_limit_says_how_long_to_wait(
+    retry_after: str, seconds: float | None, advice: str
+) -> None:
+    """429: Retry-After in seconds, as a date, or as nonsense."""
+
+    async def answer(exchange: Exchange) -> None:
+        more = f"retry-after: {retry_after}\r\n"
+        body = b'{"error":{"message":"slow down"}}'
+        await exchange.whole("429 Too Many Requests", body, "application/json", more)
+
+    error, _, _ = asyncio.run(failing(answer))
+
+    assert str(error).endswith(f"answered 429 (Too Many Requests): slow down; {advice}")
+    assert (error.retry_after_s, error.retryable) == (seconds, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "content_type", "said"),
+    [
+        ("500 Internal Server Error", b"", "text/plain", "(Internal Server Error); try again"),
+        ("500 Oops", b'{"error":"stack"}', "application/json", ": stack; try again later"),
+        ("502 Bad Gateway", b"<html><title>nginx</title>", "text/html", ": nginx; try again later"),
+        ("503 Busy", b"x" * 100_000, "text/plain", "x…; try again later"),
+        ("404 Not Found", b"", "text/plain", "; check the endpoint and the model's name"),
+        ("400 Bad Request", b'{"message":"no"}', "application/json", ": no; check the request's"),
+    ],
+)
+def test_a_refusal_shows_the_body_short(
+    status: str, body: bytes, content_type: str, said: str
+) -> None:
+    """5xx and 4xx with JSON, a page, plain text or nothing: one short sentence."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.whole(status, body, content_type)
+
+    error, _, _ = asyncio.run(failing(answer))
+
+    assert said in str(error)
+    assert len(str(error)) < 400
+    assert error.kind == "status"
+
+
+def test_a_redirect_is_not_followed() -> None:
+    """A key must not go where nobody sent it; the target is told without its query."""
+
+    async def answer(exchange: Exchange) -> None:
+        more = "location: https://elsewhere.example/v1?token=abc\r\n"
+        await exchange.whole("308 Permanent Redirect", b"", "text/plain", more)
+
+    error, _, server = asyncio.run(failing(answer))
+
+    assert "it points to https://elsewhere.example/v1: set the endpoint" in str(error)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "said"),
+    [
+        (
+            "text/html; charset=utf-8",
+            b"<title>Sign in</title>",
+            "text/html, not a stream and says: Sign in",
+        ),
+        ("image/png", b"\x89PNG", "image/png, not a stream"),
+    ],
+)
+def test_a_success_that_is_no_stream_is_an_error(content_type: str, body: bytes, said: str) -> None:
+    """200 with a page, as a portal or a wrong address gives."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.whole("200 OK", body, content_type)
+
+    error, _, _ = asyncio.run(failing(answer))
+
+    assert said in str(error)
+    assert error.kind == "protocol"
+
+
+def test_a_reset_in_mid_stream_keeps_what_came() -> None:
+    """The bytes before it are handed over, then one retryable error."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(EVENT, EVENT[:20])
+        exchange.reset()
+
+    error, body, _ = asyncio.run(failing(answer))
+
+    assert body.startswith(EVENT)
+    assert "the connection broke off in mid-stream" in str(error)
+    assert (error.kind, error.retryable) == ("connection", True)
+
+
+def test_a_connection_that_is_closed_without_an_answer_is_an_error() -> None:
+    """Nothing at all, not even a head."""
+
+    async def answer(exchange: Exchange) -> None:
+        exchange.reset()
+
+    error, body, _ = asyncio.run(failing(answer))
+
+    assert body == b""
+    assert error.kind == "connection"
+
+
+@pytest.mark.parametrize("has_head", [False, True])
+def test_an_answer_that_does_not_begin_times_out(has_head: bool) -> None:
+    """The first byte has a limit of its own, before and after the head."""
+
+    async def answer(exchange: Exchange) -> None:
+        if has_head:
+            await exchange.head()
+        await exchange.gone.wait()
+
+    error, _, _ = asyncio.run(failing(answer, Timeouts(first_byte_s=0.05, idle_s=30)))
+
+    assert "no first byte within 0.05 s; raise first_byte_timeout_s" in str(error)
+    assert (error.kind, error.retryable) == ("first_byte_timeout", True)
+
+
+def test_a_stream_that_falls_silent_times_out() -> None:
+    """What came is kept; the idle limit is another than the first byte's."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(EVENT)
+        await exchange.gone.wait()
+
+    error, body, _ = asyncio.run(failing(answer, Timeouts(first_byte_s=30, idle_s=0.05)))
+
+    assert body == EVENT
+    assert "silent for 0.05 s" in str(error)
+    assert (error.kind, error.retryable) == ("idle_timeout", True)
+
+
+def test_a_body_that_was_compressed_all_the_same_is_read() -> None:
+    """A proxy that ignores what we accept is understood."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head(more="content-encoding: gzip\r\n")
+        await exchange.chunks(gzip.compress(EVENT + STOP))
+        await exchange.end()
+
+    async def main() -> None:
+        async with serving(answer) as server, asking(server.url) as stream:
+            assert await read_all(stream) == EVENT + STOP
+
+    asyncio.run(main())
+
+
+def test_a_broken_compressed_body_is_an_error() -> None:
+    """Bytes that are not what their header says."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head(more="content-encoding: gzip\r\n")
+        await exchange.chunks(b"not gzip at all")
+        await exchange.end()
+
+    error, _, _ = asyncio.run(failing(answer))
+
+    assert "the compressed answer is broken" in str(error)
+
+
+async def _endless(exchange: Exchange) -> None:
+    await exchange.head()
+    await exchange.chunks(EVENT)
+    await exchange.gone.wait()
+
+
+def test_cancelling_a_read_closes_the_connection() -> None:
+    """The server sees the client go, and no task or generator is left."""
+
+    async def main() -> None:
+        async with serving(_endless) as server, asking(server.url) as stream:
+            assert await stream.read() == EVENT
+            reader = asyncio.create_task(stream.read())
+            await asyncio.sleep(0)
+            reader.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reader
+
+            await server.gone[0].wait()
+            assert await stream.read() is None
+            assert server.open_connections == 0
+
+    asyncio.run(main())
+
+
+def test_closing_between_two_reads_closes_the_connection() -> None:
+    """Closing is enough, also when bytes wait that nobody has read."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(*[EVENT] * 50)
+        await exchange.gone.wait()
+
+    async def main() -> None:
+        async with serving(answer) as server, asking(server.url) as stream:
+            await stream.read()
+            before = asyncio.all_tasks()
+            await stream.aclose()
+            await stream.aclose()
+
+            assert asyncio.all_tasks() <= before
+            await server.gone[0].wait()
+
+    asyncio.run(main())
+
+
+def test_closing_while_another_task_reads_ends_its_wait() -> None:
+    """The reader sees the end, not an error."""
+
+    async def main() -> None:
+        async with serving(_endless) as server, asking(server.url) as stream:
+            await stream.read()
+            reader = asyncio.create_task(stream.read())
+            await asyncio.sleep(0)
+
+            await stream.aclose()
+
+            assert await reader is None
+            await server.gone[0].wait()
+
+    asyncio.run(main())
+
+
+def test_a_drained_stream_leaves_its_connection_to_the_next() -> None:
+    """A second request uses the same connection; one that was closed early does not."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(STOP)
+        await exchange.end()
+
+    async def main() -> None:
+        async with serving(answer) as server:
+            client = HttpClient(server.url, SystemClock())
+            for _ in range(2):
+                stream = client.stream(HttpRequest(f"{server.url}/x", b"{}"), PATIENT)
+                await stream.read()
+                await stream.drain()
+            assert server.opened == 1
+            await client.aclose()
+
+    asyncio.run(main())
+
+
+def test_a_loopback_endpoint_is_never_asked_through_a_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A proxy in the environment would take even 127.0.0.1."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(STOP)
+        await exchange.end()
+
+    async def main() -> None:
+        dead = f"http://127.0.0.1:{await closed_port()}"
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, dead)
+        async with serving(answer) as server, asking(server.url) as stream:
+            assert await read_all(stream) == STOP
+
+    asyncio.run(main())
+
+
+def test_another_endpoint_is_asked_through_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment says holds for all that is not on this machine."""
+    asked: list[bytes] = []
+
+    async def answer(exchange: Exchange) -> None:
+        asked.append(exchange.request)
+        await exchange.head()
+        await exchange.chunks(STOP)
+        await exchange.end()
+
+    async def main() -> None:
+        async with serving(answer) as proxy:
+            monkeypatch.setenv("http_proxy", proxy.url)
+            monkeypatch.delenv("no_proxy", raising=False)
+            async with asking("http://model.example") as stream:
+                assert await read_all(stream) == STOP
+
+    asyncio.run(main())
+
+    assert asked[0].startswith(b"POST http://model.example/v1/chat/completions ")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_here"),
+    [
+        ("http://localhost:1", True),
+        ("http://api.localhost", True),
+        ("http://127.8.0.1", True),
+        ("http://[::1]:80", True),
+        ("http://0.0.0.0:80", True),
+        ("http://localhost.example", False),
+        ("http://10.0.0.1", False),
+        ("https://model.example", False),
+    ],
+)
+def test_what_counts_as_this_machine(url: str, is_here: bool) -> None:
+    """Names and addresses of the loopback, and nothing that only looks like one."""
+    assert is_loopback(url) == is_here
+
+
+def test_a_request_shows_no_key() -> None:
+    """A request that ends up in a log line has no secret in it."""
+    request = HttpRequest("http://h", b"{}", {"authorization": SECRET}, secret=SECRET)
+
+    assert SECRET not in repr(request)
