@@ -48,11 +48,15 @@ def aiflow_process() -> Callable[..., subprocess.Popen[bytes]]:
     """Return a function that starts `python -m aiflow` with pipes for all three streams."""
 
     def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(
             [sys.executable, "-m", "aiflow", *map(str, arguments)],
-            env={**os.environ, "PYTHONWARNINGS": "error"},
-            **{**pipes, **options},
+            **{
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                "env": {**os.environ, "PYTHONWARNINGS": "error"},
+                **options,
+            },
         )
 
     return start

@@ -219,6 +219,16 @@ class TestFiles:
         assert lines[-1]["in_flight"] == 0
         assert lines[-1]["nodes"]["view"]["received"] == 500
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk")
+    @pytest.mark.parametrize("option", ["--events", "--metrics"])
+    def test_a_full_disk_ends_the_run_in_order(self, aiflow, option: str) -> None:
+        """The file is named, the exit code is 1, and the report is whole."""
+        called = aiflow("run", DROPS, *VIRTUAL, "--json", option, "/dev/full")
+
+        assert called.code == 1
+        assert "/dev/full cannot be written: No space left on device" in called.err
+        assert called.json["error"] is None
+
 
 class TestProcess:
     """The program as a process of its own."""
@@ -266,6 +276,34 @@ class TestProcess:
 
         assert b"Traceback" not in err
         assert b"BrokenPipe" not in err
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk")
+    @pytest.mark.parametrize("command", ["run", "operators"])
+    def test_a_full_disk_behind_stdout_is_told_once(
+        self, aiflow_process, ticking: Path, command: str
+    ) -> None:
+        """One line, exit code 1, and a run does not go on for nobody."""
+        arguments = (ticking,) if command == "run" else ()
+        with (
+            open("/dev/full", "wb") as full,
+            aiflow_process(command, *arguments, stdout=full) as process,
+        ):
+            _, err = process.communicate(timeout=20)
+
+        assert process.returncode == 1
+        assert err.count(b"No space left on device") == 1
+        assert b"Traceback" not in err
+        assert b"Exception ignored" not in err
+
+    def test_letters_that_stdout_has_not_are_escaped(self, aiflow_process) -> None:
+        """An old terminal shows less, and nothing breaks."""
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+        with aiflow_process("run", ORDERED, *VIRTUAL, env=environment) as process:
+            out, err = process.communicate(timeout=20)
+
+        assert process.returncode == 0
+        assert b"screen \\u2502 1 2 3" in out
+        assert b"Traceback" not in err
 
     def test_a_closed_stdout_is_no_error(self) -> None:
         """`>&-` means that nobody wants to see it."""

@@ -32,12 +32,17 @@ def example(name: str) -> Path:
     return graphs_dir() / "examples" / f"{name}.aiflow.json"
 
 
-@cache
 def report(name: str, *options: str) -> dict[str, Any]:
-    """Return what `aiflow run --clock virtual --json` prints; a run is made once."""
+    """Return what `aiflow run --clock virtual --json` prints."""
+    return run(name, "--clock", "virtual", *options)
+
+
+@cache
+def run(name: str, *options: str) -> dict[str, Any]:
+    """Return what `aiflow run --json` prints; each run is made once."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        code = main(["run", str(example(name)), "--clock", "virtual", "--json", *options])
+        code = main(["run", str(example(name)), "--json", *options])
     result: dict[str, Any] = json.loads(out.getvalue())
     assert code == 0, result
     return result
@@ -110,6 +115,19 @@ def test_slow_speech_stands_at_its_bound_and_loses_nothing() -> None:
     assert speech["busy"] > 0.9
     assert result["nodes"]["router"]["received"] == 1600
     assert result["nodes"]["log"]["received"] == 100
+
+
+@pytest.mark.slow
+def test_the_real_clock_gives_the_same_counts() -> None:
+    """Through a real socket and in real time, which takes as long as the speech does."""
+    real, virtual = run("slow-speech"), report("slow-speech")
+
+    assert real["max_in_flight"] <= real["bound"]
+    assert real["ttfpt_ms"] - real["model_ttft_ms"] < 60
+    for id, node in virtual["nodes"].items():
+        for key in ("received", "processed", "emitted", "dropped", "failed"):
+            assert real["nodes"][id][key] == node[key], (id, key)
+    assert real["nodes"]["speech"]["max_queue"] == 8
 
 
 def test_without_a_bound_the_queue_of_speech_grows() -> None:

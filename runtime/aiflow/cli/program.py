@@ -7,6 +7,7 @@ traceback only with `--debug`.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import traceback
@@ -45,21 +46,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else Exit.USAGE
+    _never_fail_to_encode()
     try:
-        code = options.command(options)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        code = int(options.command(options))
     except BrokenPipeError:
-        return _leave_quietly()
+        code = Exit.FAILED
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        code = Exit.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the border: a person gets one line
         if options.debug:
             say(traceback.format_exc())
         complain(_sentence(error, options.debug))
         is_usage = isinstance(error, UsageError | GraphFileError | TraceError)
-        return Exit.USAGE if is_usage else Exit.FAILED
-    return int(code)
+        code = Exit.USAGE if is_usage else Exit.FAILED
+    return code if _flush_stdout() else max(code, Exit.FAILED)
 
 
 def _parser() -> Parser:
@@ -94,9 +94,20 @@ def _sentence(error: Exception, debug: bool) -> str:
     return f"this is a bug in aiflow: {type(error).__name__}: {error}{advice}"
 
 
-def _leave_quietly() -> int:
-    """End without a word after the reader of stdout went away."""
-    # The interpreter flushes stdout once more at its end and would complain there.
-    if sys.stdout is not None:
+def _never_fail_to_encode() -> None:
+    """Let stdout write what its encoding has no letters for, such as a bar, as an escape."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _flush_stdout() -> bool:
+    """Write what is left; say whether all of it could be written."""
+    if sys.stdout is None:
+        return True
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # The interpreter flushes once more at its end and would complain there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return Exit.FAILED
+        return False
+    return True

@@ -57,7 +57,8 @@ def summary_lines(snapshot: Snapshot) -> Iterator[str]:
         yield f"{len(outcomes)} conversations: {counts}"
     if drops := _drops(snapshot):
         yield drops
-    yield slow_node_sentence(snapshot)
+    if status_of(snapshot) != "failed":
+        yield slow_node_sentence(snapshot)
     yield ""
     yield from _table([_COLUMNS, *map(_row, snapshot.nodes.values())])
 

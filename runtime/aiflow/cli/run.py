@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
-from typing import Any, TextIO
+from typing import Any
 
 from aiflow.cli.check import finding_line
 from aiflow.cli.console import complain, put_json, say
-from aiflow.cli.exits import Exit, UsageError, unknown, unwritable
+from aiflow.cli.exits import Exit, UsageError, unknown
 from aiflow.cli.files import read_graph
+from aiflow.cli.linefile import LineFile
 from aiflow.cli.report import run_report, status_of, summary_lines
 from aiflow.cli.running import Ending, Job, run_job
 from aiflow.cli.settings import with_settings
@@ -94,11 +94,19 @@ def run(options: argparse.Namespace) -> int:
         duration_s=options.duration,
         is_quiet=options.json,
     )
-    with contextlib.ExitStack() as stack:
-        events = _opened(stack, options.events)
-        metrics = _opened(stack, options.metrics)
-        ending = run_job(job, events, metrics)
-    return _report(options, job.plan, ending)
+    files = [LineFile(name) if name else None for name in (options.events, options.metrics)]
+    try:
+        ending = run_job(job, *files)
+    finally:
+        for file in files:
+            if file is not None:
+                file.close()
+    code = _report(options, job.plan, ending)
+    for file in files:
+        if file is not None and file.error is not None:
+            complain(str(file.error))
+            code = Exit.FAILED
+    return code
 
 
 def _check_words(options: argparse.Namespace) -> None:
@@ -154,12 +162,3 @@ def _report(options: argparse.Namespace, plan: Plan, ending: Ending) -> int:
     if ending.was_interrupted:
         return Exit.INTERRUPTED
     return Exit.DONE if status_of(snapshot) == "completed" else Exit.FAILED
-
-
-def _opened(stack: contextlib.ExitStack, name: str | None) -> TextIO | None:
-    if name is None:
-        return None
-    try:
-        return stack.enter_context(open(name, "w", encoding="utf-8", newline="\n"))
-    except OSError as error:
-        raise unwritable(name, error) from error

@@ -8,10 +8,10 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from aiflow.cli.console import put
 from aiflow.cli.interrupts import Interrupts
+from aiflow.cli.linefile import LineFile
 from aiflow.cli.sinks import SinkLines
 from aiflow.cli.table import LiveTable
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
@@ -61,16 +61,17 @@ class Ending:
     was_interrupted: bool
 
 
-def run_job(job: Job, events: TextIO | None = None, metrics: TextIO | None = None) -> Ending:
+def run_job(job: Job, events: LineFile | None = None, metrics: LineFile | None = None) -> Ending:
     """Run until the end.
 
     Args:
         job: what to run.
-        events: open file for what happens, None for none.
-        metrics: open file for snapshots, None for none.
+        events: file for what happens, None for none; one that fails stops the run.
+        metrics: file for snapshots, None for none; one that fails stops the run.
 
     Raises:
-        BrokenPipeError: whoever read stdout went away; the run has been stopped.
+        OSError: stdout cannot be written to (nobody reads it any more, or its disk is full);
+            the run has been stopped.
     """
     factory = VirtualLoop if job.clock == "virtual" else loop_factory(job.loop)
     with asyncio.Runner(loop_factory=factory) as runner:
@@ -83,22 +84,23 @@ class _Run:
     """A job on its loop."""
 
     def __init__(
-        self, job: Job, clock: Clock, events: TextIO | None, metrics: TextIO | None
+        self, job: Job, clock: Clock, events: LineFile | None, metrics: LineFile | None
     ) -> None:
         self._job = job
         self._clock = clock
-        self._broken_pipe: BrokenPipeError | None = None
+        self._stdout_error: OSError | None = None
         self._write: Callable[[str], None] = put
         self._metrics = metrics
         counts = [_conversations(node.operator) for node in job.plan.nodes.values()]
-        self._lines = SinkLines(self._print, job.plan.nodes, has_many=max(counts, default=1) > 1)
+        sinks = [id for id, node in job.plan.nodes.items() if node.is_sink]
+        self._lines = SinkLines(self._print, sinks, has_many=max(counts, default=1) > 1)
         self._session = Session(
             job.plan,
             clock=clock,
             seed=job.seed,
             inputs=job.text,
             base=job.base,
-            log=None if events is None else _writer(events),
+            log=None if events is None else events.write,
             show=None if job.is_quiet else self._show,
         )
         header = header_line(
@@ -106,18 +108,18 @@ class _Run:
         )
         for file in (events, metrics):
             if file is not None:
-                file.write(header + "\n")
+                file.on_error = self._session.stop
+                file.write(header)
 
     async def run(self, loop: asyncio.AbstractEventLoop) -> Ending:
         with Interrupts(loop, self._session) as interrupts:
             async with self._helpers():
                 await self._session.run()
-        with contextlib.suppress(BrokenPipeError):
-            self._lines.close()
+        self._lines.close()
         snapshot = self._session.snapshot()
         self._note(snapshot)
-        if self._broken_pipe is not None:
-            raise self._broken_pipe
+        if self._stdout_error is not None:
+            raise self._stdout_error
         return Ending(snapshot, interrupts.count > 0)
 
     @contextlib.asynccontextmanager
@@ -155,27 +157,20 @@ class _Run:
 
     def _note(self, snapshot: Snapshot) -> None:
         if self._metrics is not None:
-            self._metrics.write(metrics_line(snapshot) + "\n")
+            self._metrics.write(metrics_line(snapshot))
 
     def _show(self, line: OutputLine) -> None:
         self._lines.show(line.node, line.conversation, line.text)
 
     def _print(self, line: str) -> None:
-        """Print a sink's line; a reader that went away stops the run, once."""
-        if self._broken_pipe is not None:
+        """Print a sink's line; a stdout that takes no more stops the run, once."""
+        if self._stdout_error is not None:
             return
         try:
             self._write(line)
-        except BrokenPipeError as error:
-            self._broken_pipe = error
+        except OSError as error:
+            self._stdout_error = error
             self._session.stop()
-
-
-def _writer(file: TextIO) -> Callable[[str], None]:
-    def write(line: str) -> None:
-        file.write(line + "\n")
-
-    return write
 
 
 def _conversations(operator: object) -> int:

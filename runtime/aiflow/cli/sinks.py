@@ -15,7 +15,7 @@ class SinkLines:
 
     Args:
         write: takes one line without its newline.
-        nodes: ids of the nodes that may show something, for the width of the label.
+        nodes: ids of the nodes that show something as a rule, for the width of the label.
         has_many: more than one conversation may speak, so each line names its own.
     """
 
