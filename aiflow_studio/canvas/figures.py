@@ -20,6 +20,7 @@ _HELD_BACK_SHARE = 0.5
 
 _IDLE_RATE = 0.05
 
+_FINEST_MS = 0.01
 # From here on rounding gives one more digit.
 _TWO_DIGITS, _FOUR_DIGITS = 9.95, 999.5
 
@@ -169,6 +170,8 @@ def rate_text(rate: float) -> str:
 
 def ms_text(milliseconds: float) -> str:
     """Return a duration in a few characters: `0.04 ms`, `2.5 ms`, `250 ms`, `1.98 s`."""
+    if 0 < milliseconds < _FINEST_MS:
+        return f"<{_FINEST_MS} ms"
     if milliseconds < 1:
         return f"{milliseconds:.2f} ms"
     if milliseconds < _TWO_DIGITS:

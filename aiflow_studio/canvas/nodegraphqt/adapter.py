@@ -186,6 +186,7 @@ class NodeGraphQtCanvas(QObject):
 
     def _restate(self, graph: Graph) -> None:
         """Make cards and wires anew where they differ."""
+        self._viewer.give_up_gesture()
         types = PortTypes(graph, self._catalog)
         faces, wires = self._faces(types), self._wire_faces(types)
         self._drop(faces, wires)

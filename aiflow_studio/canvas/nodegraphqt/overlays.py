@@ -182,15 +182,16 @@ class Legend(QWidget):
         self.setObjectName("legend")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._style = style
-        self.set_style(style)
+        self._scale = 1.0
+        self.show_in(style, 1.0)
 
-    def set_style(self, style: Style) -> None:
-        """Draw in other colours."""
-        self._style = style
+    def show_in(self, style: Style, scale: float) -> None:
+        """Draw in other colours, or larger."""
+        self._style, self._scale = style, scale
         metrics = style.small_metrics
         words = [*_ACTIVITIES, *_TYPES]
         width = sum(metrics.horizontalAdvance(word) + 30 for word in words) + 20
-        self.resize(round(width), round(metrics.height()) + 6)
+        self.resize(round(width * scale), round((metrics.height() + 6) * scale))
         self.update()
 
     def place(self, area: QSize) -> None:
@@ -203,25 +204,26 @@ class Legend(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(self._style.small_font)
-        middle = self.height() / 2
+        painter.scale(self._scale, self._scale)
+        middle = self.height() / self._scale / 2
         x = 4.0
         for activity in _ACTIVITIES:
             painter.fillRect(
                 round(x), round(middle - 2), 12, 4, self._style.activity_color(activity)
             )
-            x = self._word(painter, x + 17, activity.replace("_", "-"))
+            x = self._word(painter, QPointF(x + 17, middle), activity.replace("_", "-"))
         x += 8
         for type_name in _TYPES:
             self._glyph(painter, QPointF(x + 5, middle), type_name)
-            x = self._word(painter, x + 14, type_name)
+            x = self._word(painter, QPointF(x + 14, middle), type_name)
         painter.end()
 
-    def _word(self, painter: QPainter, x: float, word: str) -> float:
+    def _word(self, painter: QPainter, at: QPointF, word: str) -> float:
         """Write a word; return where the next one may start."""
         metrics = self._style.small_metrics
         painter.setPen(self._style.muted)
-        painter.drawText(QPointF(x, self.height() / 2 + metrics.ascent() / 2 - 1), word)
-        return x + metrics.horizontalAdvance(word) + 13
+        painter.drawText(at + QPointF(0, metrics.ascent() / 2 - 1), word)
+        return at.x() + metrics.horizontalAdvance(word) + 13
 
     def _glyph(self, painter: QPainter, at: QPointF, type_name: str) -> None:
         mark = self._style.theme.type_mark(type_name)

@@ -47,7 +47,7 @@ MIN_ZOOM, MAX_ZOOM = 0.1, 4.0
 _WORLD = 100_000.0
 _DOT_REACH_PX = 13
 _WIRE_REACH_PX = 5
-_FIT_MARGIN = 36
+_FIT_MARGIN = 24
 _MIN_GRID_PX = 18
 _WHEEL_STEP = 1.0015
 _EMPTY = "Double-click or press Tab to add a node,\nor drag one here from the list."
@@ -109,14 +109,14 @@ class Viewer(NodeViewer):
     def set_style(self, style: Style) -> None:
         """Draw ground, grid and overlays in other colours."""
         self._style = style
-        self._legend.set_style(style)
-        self._legend.place(self.viewport().size())
+        self._show_legend()
         self.resetCachedContent()
         self.viewport().update()
 
     def set_text_scale(self, factor: float) -> None:
         """Draw everything larger, about the middle, without calling it zoom."""
         self._scale_about(self.viewport().rect().center(), self._zoom, factor)
+        self._show_legend()
 
     def set_zoom_about(self, at: QPoint, zoom: float) -> None:
         """Zoom within bounds; what is at `at` stays there."""
@@ -154,6 +154,10 @@ class Viewer(NodeViewer):
         self._editor = editor
         editor.destroyed.connect(self._forget_editor)
         editor.open_at(rect, self.transform().m11(), self._style)
+
+    def give_up_gesture(self) -> None:
+        """Drop what is in a person's hand, because the graph under it is another now."""
+        self._cancel_gesture()
 
     def end_all(self) -> None:
         """End what a person is in the middle of, before the picture is taken down."""
@@ -500,6 +504,10 @@ class Viewer(NodeViewer):
 
     def _restore_cursor(self) -> None:
         self.viewport().unsetCursor()
+
+    def _show_legend(self) -> None:
+        self._legend.show_in(self._style, self._text_scale)
+        self._legend.place(self.viewport().size())
 
     def _close_editor(self) -> None:
         if self._editor is not None:

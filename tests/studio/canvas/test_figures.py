@@ -89,7 +89,14 @@ def test_a_rate_fits_into_a_few_characters(rate, text):
 
 @pytest.mark.parametrize(
     ("milliseconds", "text"),
-    [(0.04, "0.04 ms"), (2.5, "2.5 ms"), (250, "250 ms"), (999.6, "1.00 s"), (1980, "1.98 s")],
+    [
+        (0.004, "<0.01 ms"),
+        (0.04, "0.04 ms"),
+        (2.5, "2.5 ms"),
+        (250, "250 ms"),
+        (999.6, "1.00 s"),
+        (1980, "1.98 s"),
+    ],
 )
 def test_a_duration_fits_into_a_few_characters(milliseconds, text):
     """Durations are short at any size."""

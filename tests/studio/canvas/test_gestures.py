@@ -343,3 +343,17 @@ def test_the_menu_of_a_card_deletes_it(bench):
 
     assert "log" not in bench.graph.nodes
     menu.close()
+
+
+def test_an_undo_while_a_wire_is_in_hand_drops_the_wire(bench):
+    """The graph under the pointer may go away in mid-drag; nothing breaks."""
+    bench.controller.add("chunker", (300, 300))
+    bench.press_and_move(bench.at_port("chunker", "out", is_input=False), bench.at(700, 400))
+
+    bench.document.undo_stack.undo()
+    QTest.mouseMove(bench.viewport, bench.at_card("voice"))
+    QTest.mouseRelease(bench.viewport, Qt.MouseButton.LeftButton, pos=bench.at_card("voice"))
+
+    assert "chunker" not in bench.canvas.shown_nodes()
+    assert set(bench.graph.edges) == {"model.out>router.in"}
+    assert bench.card("voice").dot("in", is_input=True).opacity() == 1.0
