@@ -8,7 +8,6 @@ a text that a person is typing is never overwritten.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any
@@ -22,23 +21,11 @@ from aiflow_studio.inspector.editors import EDITORS, BaseOf, Editor
 from aiflow_studio.inspector.entries import EntryError, expectation, fault_of, read, write
 from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of
 from aiflow_studio.inspector.labels import GAP_PX, set_columns, text_label
+from aiflow_studio.inspector.row import Draft, Row
 
 #: `offer(name, value, is_trial)` takes a value of a field, UNSET for "as the default", and
 #: returns "" or one sentence that says why not. A trial changes nothing.
 Offer = Callable[[str, Any, bool], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A red entry, kept while another node is shown.
-
-    Attributes:
-        entry: the text as typed.
-        value: what the document held for the field then.
-    """
-
-    entry: str
-    value: Any
 
 
 class FormStyle(Enum):
@@ -50,45 +37,6 @@ class FormStyle(Enum):
     PLAIN = auto()
     NESTED = auto()
     BARE = auto()
-
-
-class Row:
-    """One field of a form: its editor, what the document holds, and what is wrong with it.
-
-    Attributes:
-        value: what the document holds, UNSET where nothing is given.
-        draft: the refused entry, None where the editor shows the document's value.
-        start: `value` when the person came to the field; Esc goes back to it.
-    """
-
-    def __init__(self, spec: FieldSpec, editor: Editor, reason: QLabel) -> None:
-        self.spec = spec
-        self.editor = editor
-        self.value: Any = UNSET
-        self.start: Any = UNSET
-        self.draft: str | None = None
-        self._reason = reason
-
-    @property
-    def is_red(self) -> bool:
-        """Whether a reason stands below the field."""
-        return bool(self._reason.text())
-
-    def show_value(self) -> None:
-        """Show what the document holds."""
-        shown = self.spec.default if self.value is UNSET else self.value
-        self.draft = None
-        self.editor.show_entry(write(self.spec, shown))
-
-    def mark(self, reason: str) -> None:
-        """Show why the entry is wrong; "" shows that it is right."""
-        self._reason.setText(reason)
-        self._reason.setVisible(bool(reason))
-        self.editor.can_be_abandoned = self.draft is not None
-        field = self.editor.input
-        field.setAccessibleDescription(reason or self.spec.help)
-        _set_property(field, "invalid", bool(reason))
-        _set_property(field, "isDefault", self.value is UNSET and self.draft is None)
 
 
 class Form(QWidget):
@@ -133,11 +81,6 @@ class Form(QWidget):
         for spec in fields_of(model) if specs is None else specs:
             self._add(spec)
         set_columns(self._grid, self)
-
-    @property
-    def rows(self) -> Mapping[str, Row]:
-        """The fields by name, nested models left out."""
-        return self._rows
 
     def show_given(self, given: Mapping[str, Any]) -> None:
         """Show what the document holds now, and keep what a person is at."""
@@ -394,15 +337,6 @@ def _name(widget: QWidget, name: str, spec: FieldSpec) -> None:
     widget.setAccessibleName(f"{spec.symbol} {spec.label}".strip())
     widget.setAccessibleDescription(spec.help)
     widget.setToolTip(tooltip_of(spec))
-
-
-def _set_property(widget: QWidget, name: str, value: bool) -> None:
-    if widget.property(name) is not value:
-        widget.setProperty(name, value)
-        # Before it is shown for the first time the style has not looked yet.
-        if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
-            widget.style().unpolish(widget)
-            widget.style().polish(widget)
 
 
 def _equal(one: object, other: object) -> bool:

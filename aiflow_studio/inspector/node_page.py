@@ -15,14 +15,13 @@ from aiflow.graph import edits
 from aiflow.graph.model import Graph
 from aiflow.graph.values import UNSET
 from aiflow.metrics.snapshot import Snapshot
-from aiflow.operators.base import Operator
 from aiflow.policies import TUPLE, Policy
 from aiflow_studio.inspector.editors import TextEditor
 from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of, plain
 from aiflow_studio.inspector.figures import node_rows, tuple_text
 from aiflow_studio.inspector.form import Form, FormStyle
 from aiflow_studio.inspector.labels import text_label
-from aiflow_studio.inspector.pages import BoundSection, Page
+from aiflow_studio.inspector.page import BoundSection, Page
 from aiflow_studio.inspector.parts import Desk, Figures, Fold, Section
 from aiflow_studio.inspector.resources import ResourcesSection
 
@@ -59,11 +58,6 @@ class NodePage(Page):
         self._now_section.hide()
         self.add(self._now_section)
         self.column.addStretch(1)
-
-    @property
-    def operator(self) -> type[Operator[Any]] | None:
-        """The node's operator, None where this process does not know it."""
-        return self._operator
 
     def forms(self) -> tuple[Form, ...]:
         """Return all forms, those of the resources included."""

@@ -17,10 +17,13 @@ from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.registry import Catalog
 from aiflow_studio.document.document import Document
 from aiflow_studio.document.selection import Selection
-from aiflow_studio.inspector.form import Draft
+from aiflow_studio.inspector.edge_page import EdgePage
+from aiflow_studio.inspector.graph_page import GraphPage
+from aiflow_studio.inspector.many_page import ManyPage
 from aiflow_studio.inspector.node_page import NodePage
-from aiflow_studio.inspector.pages import EdgePage, GraphPage, ManyPage, Page
+from aiflow_studio.inspector.page import Page
 from aiflow_studio.inspector.parts import Desk
+from aiflow_studio.inspector.row import Draft
 from aiflow_studio.inspector.steps import Steps
 from aiflow_studio.ui.theme import Theme
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aiflow.compiler.compile import Compiled
-from aiflow.compiler.compile import compile as compile_graph
 from PySide6.QtCore import QObject, Signal
 
+from aiflow.compiler.compile import Compiled
+from aiflow.compiler.compile import compile as compile_graph
 from aiflow.graph.model import Graph
 from aiflow.operators.registry import Catalog
 from aiflow_studio.document.document import Document
@@ -48,11 +48,6 @@ class Linter(QObject):
             self._base = base
             self._last = None
             self._debounce.call()
-
-    @property
-    def last(self) -> Compiled | None:
-        """What was found last; None before the first time."""
-        return self._last
 
     def check_now(self) -> Compiled:
         """Compile what is open, unless nothing has changed since, and return the findings."""

@@ -72,11 +72,6 @@ class ProblemsPanel(QWidget):
         self.table.customContextMenuRequested.connect(self._open_menu)
         self.table.copy_asked.connect(self._copy_current)
 
-    @property
-    def title(self) -> str:
-        """What the tab should say now."""
-        return self._title
-
     def set_theme(self, theme: Theme) -> None:
         """Draw with other colours."""
         self._theme = theme

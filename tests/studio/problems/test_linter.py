@@ -41,12 +41,12 @@ def test_a_burst_of_edits_is_compiled_once(qtbot, document, linter):
     qtbot.waitUntil(lambda: bool(found), timeout=50 * DELAY_MS)
 
     assert len(found) == 1
-    assert linter.last is found[0]
+    assert linter.check_now() is found[0]
 
 
 def test_moving_a_node_compiles_nothing(document, linter):
     """Its nodes and edges are the very same objects."""
-    before = linter.last
+    before = linter.check_now()
 
     document.replace(edits.move(document.graph, {"screen": (5, 5)}), "Move")
 
@@ -79,7 +79,7 @@ def test_what_the_bound_depends_on_is_compiled_anew(document, linter, field):
 
 def test_another_folder_is_compiled_anew(tmp_path, linter):
     """Paths in the graph may lead elsewhere now."""
-    before = linter.last
+    before = linter.check_now()
     linter.base = tmp_path
 
     assert linter.check_now() is not before
