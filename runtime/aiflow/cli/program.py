@@ -13,23 +13,37 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from aiflow.cli import check, normalize, operators, replay, run, schema
 from aiflow.cli.console import complain, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.errors import AiFlowError, GraphFileError, TraceError
 
+_LONGEST_COMMAND = 13  # `normalize` with its indent
 _COMMANDS = (run, check, operators, schema, normalize, replay)
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that complains in one line, as all of the program does."""
 
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", _Formatter)
+        super().__init__(**options)
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where the help is, and leave."""
         complain(f"{message}; see {self.prog} --help")
         self.exit(Exit.USAGE)
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Help with room for the longest command beside its explanation."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+        # argparse measures commands without their indent, and would break after the longest.
+        self._action_max_length = _LONGEST_COMMAND
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,7 +86,9 @@ def _parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"aiflow {_version()}")
     debug = argparse.ArgumentParser(add_help=False)
     debug.add_argument("--debug", action="store_true", help="show the traceback of what goes wrong")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=Parser
+    )
     for command in _COMMANDS:
         command.add_to(commands, debug)
     return parser
