@@ -62,6 +62,13 @@ def test_a_line_of_json_stays_whole() -> None:
     ]
 
 
+def test_a_text_cannot_speak_to_the_terminal() -> None:
+    """Escape sequences in what a model says are shown, not obeyed."""
+    text = "a\x1b[2Jb\x07c\x9bd\te\r\n"
+
+    assert lines_of(("log", "c1", text)) == ["log    │ a␛[2Jb␇c\ufffdd\te"]
+
+
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.text("xy \n", max_size=30)), max_size=30))
 def test_no_word_is_lost(shown: list[tuple[str, str]]) -> None:
     """However pieces are cut, each node's words come out in order."""
