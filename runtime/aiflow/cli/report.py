@@ -90,11 +90,9 @@ def _headline(snapshot: Snapshot) -> str:
         f"{status_of(snapshot)} in {snapshot.at - snapshot.started_at:.1f} s",
         f"at most {snapshot.max_in_flight} events in flight ({bound})",
     ]
-    if snapshot.ttfpt_ms is not None:
-        model = (
-            "" if snapshot.model_ttft_ms is None else f" (model {snapshot.model_ttft_ms:.0f} ms)"
-        )
-        parts.append(f"first token after {snapshot.ttfpt_ms:.0f} ms{model}")
+    first, model = snapshot.ttfpt_ms, snapshot.model_ttft_ms
+    if first is not None and model is not None:
+        parts.append(f"first token after {first:.0f} ms (model {model:.0f} ms)")
     return " · ".join(parts)
 
 
