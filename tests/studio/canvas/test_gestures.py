@@ -357,3 +357,15 @@ def test_an_undo_while_a_wire_is_in_hand_drops_the_wire(bench):
     assert "chunker" not in bench.canvas.shown_nodes()
     assert set(bench.graph.edges) == {"model.out>router.in"}
     assert bench.card("voice").dot("in", is_input=True).opacity() == 1.0
+
+
+def test_another_button_does_not_end_a_drag(bench):
+    """A right click in mid-drag is ignored; the left button's release counts."""
+    start = bench.at_card("chunks")
+    bench.press_and_move(start, start + QPoint(30, 30))
+
+    QTest.mouseClick(bench.viewport, Qt.MouseButton.RightButton, pos=start + QPoint(30, 30))
+    assert bench.document.undo_stack.count() == 0
+    QTest.mouseRelease(bench.viewport, Qt.MouseButton.LeftButton, pos=start + QPoint(60, 30))
+
+    assert bench.document.undo_stack.count() == 1
