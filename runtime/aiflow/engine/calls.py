@@ -8,6 +8,7 @@ ask of its operator gives its worker back and is held in the reorder buffer's pl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from operator import length_hint
 from typing import Any
 
@@ -46,6 +47,8 @@ def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what
     lane = call.lane
     extra, lane.extra = call.listed or lane.extra, None
     call.listed = None
+    if call.scope is not lane.scope:
+        lane.scope.state = call.scope.state
     if call.is_settled:
         _close(result)
         return
@@ -163,6 +166,8 @@ def advance(call: Call, _: object) -> None:
         if lane.is_dead:
             _discard(call, at)
             return
+        if call.waits_at is not None:
+            return
         if call.output is not NOTHING:
             if not _may_leave(call, guardian, at):
                 return
@@ -239,9 +244,12 @@ def _ask(call: Call, at: float) -> None:
         if call.is_settled:
             _close(more)
         elif output is NOTHING:
-            call.more = None
+            call.more = _with_emitted(call, None)
         elif not set_output(call, output, at):
             _shrink(call)
+            call.more = _with_emitted(call, more)
+        else:
+            call.more = _with_emitted(call, more)
     except BaseException as error:
         at = now()
         rest(call, at)
@@ -251,6 +259,15 @@ def _ask(call: Call, at: float) -> None:
         fail_call(call, wrap(call.lane, error), at)
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
+
+
+def _with_emitted(call: Call, more: Iterator[Any] | None) -> Iterator[Any] | None:
+    """Return an iterator with what its operator emitted beside its last output before it."""
+    emitted = call.listed or call.lane.extra
+    if not emitted:
+        return more
+    call.listed = call.lane.extra = None
+    return chain(emitted, more or ())
 
 
 def wrap(lane: Lane, error: BaseException) -> BaseException:

@@ -12,17 +12,27 @@ from aiflow.engine.failing import empty, kill
 
 
 def cancel_turn(turn: Turn, terminal: Terminal, at: float) -> None:
-    """End a turn at every node at once.
+    """End a turn at every node at once; asked from within an operator, when it returns.
 
     Args:
+        turn: still open somewhere.
         terminal: CANCEL, or ERROR where the turn is given up because of one.
         at: the time now.
     """
     turn.epoch += 1
-    lanes = tuple(turn.lanes.values())
-    for lane in lanes:
+    for lane in turn.lanes.values():
         if not lane.is_closed:
             kill(lane, terminal)
+    kernel = next(iter(turn.lanes.values())).guardian.kernel
+    if kernel.runlist.is_running:
+        # An operator may be on Python's stack now: its event is settled before its lane closes.
+        kernel.runlist.push(_end_everywhere, turn, at)
+    else:
+        _end_everywhere(turn, at)
+
+
+def _end_everywhere(turn: Turn, at: float) -> None:
+    lanes = tuple(turn.lanes.values())
     for lane in lanes:
         if lane.source is not None:
             lane.source.stop(Terminal.CANCEL, at)

@@ -239,16 +239,18 @@ class Route:
     """Where the outputs of one port go, for one lane.
 
     Attributes:
-        hops: (edge, lane behind it) in document order; `strict` those that can hold back.
+        hops: (edge, lane behind it) in document order; `strict` those that can hold back;
+            `backwards` all, the first last, so that what runs inline of it is run first.
         lane, edge: the way an event may take inline: the only edge, strict, into a node
             with one in-port, and watched by nobody; None where that is not so.
     """
 
-    __slots__ = ("edge", "hops", "lane", "port", "strict")
+    __slots__ = ("backwards", "edge", "hops", "lane", "port", "strict")
 
     def __init__(self, port: str, hops: tuple[tuple[EdgeState, Lane], ...]) -> None:
         self.port = port
         self.hops = hops
+        self.backwards = hops[::-1]
         self.strict = tuple(hop for hop in hops if not hop[0].is_detached)
         self.lane: Lane | None = None
         self.edge: EdgeState | None = None

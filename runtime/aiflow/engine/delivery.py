@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from aiflow.engine.cells import Call, EdgeState, Event, Guardian, Lane, Route
 from aiflow.engine.overflow import has_droppable, overflow
+from aiflow.engine.settling import leave
 from aiflow.engine.waiting import cease_to_wait, forget, place_of, wait_at
 from aiflow.events import is_droppable
 from aiflow.policies import Overflow
@@ -24,7 +25,7 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
         if not has_room(hop[1], hop[0], event):
             return hop
     _tell(route, event, at)
-    for edge, lane in route.hops:
+    for edge, lane in route.backwards:
         accept(lane, edge, event, at)
     return None
 
@@ -145,12 +146,14 @@ def admit(guardian: Guardian, at: float) -> None:
                 break
         else:
             _tell(route, event, at)
-            for other, target in route.hops:
+            for other, target in route.backwards:
                 accept(target, other, event, at, is_next=other is edge)
             sender = call.lane.guardian
             sender.meter(at)
             del sender.parked[call]
             call.pending = None
+            if sender.is_source:
+                leave(call.lane)  # its place was the event's; an operator's is its call's
             guardian.kernel.runlist.push(sender.runner.left, call, at)
 
 

@@ -20,13 +20,13 @@ def edge_ended(lane: Lane, terminal: Terminal) -> None:
 
 def try_close(lane: Lane) -> None:
     """Close a lane if nothing keeps it open; called after every change that could allow it."""
-    if lane.is_closed or lane.dispatched:
+    if lane.is_closed or lane.dispatched or lane.depth:
         return
     guardian = lane.guardian
     if guardian.is_source and lane.open_edges > 0:
         return  # its stream is not closed yet
     if not lane.is_dead:
-        if lane.open_edges > 0 or lane.depth or lane.waiting:
+        if lane.open_edges > 0 or lane.waiting:
             return
         if guardian.has_finish and not lane.has_finished and lane.terminal is Terminal.END:
             # An operator that keeps things back tells them before the end passes on; after

@@ -150,6 +150,10 @@ def _several(lane: Lane, event: Event, out: Any, spent_s: float, at: float) -> N
         # The operator's time is what all its outputs take together.
         lane.service.take_back(spent_s)
         call.spent_s = spent_s
+        if lane.guardian.window > 1:
+            # It goes on reading its scope while others are at work.
+            call.scope.emit_to(call.collect)
+            lane.scope = lane.scope.fork(lane.collect)
     else:
         call.is_measured = True
     complete(call, out, at)
@@ -243,7 +247,9 @@ class InlineRunner:
 
     def _begin(self, lane: Lane, event: Event | None, edge: EdgeState | None, at: float) -> None:
         guardian = lane.guardian
-        if event is None or edge is None:
+        if lane.is_dead:
+            settle(keep_call(lane, event), Settled.CANCELLED, at)
+        elif event is None or edge is None:
             self._finish(lane, at)
         elif guardian.service_s is not None:
             _wait_first(keep_call(lane, event), edge, guardian.service_s, at)
@@ -256,7 +262,7 @@ class InlineRunner:
 
     def _pass_on(self, lane: Lane, event: Event, edge: EdgeState, at: float) -> None:
         if lane.is_dead:
-            count(lane, event, Settled.CANCELLED, at)
+            count(lane, event, Settled.CANCELLED, at)  # claimed, and cancelled meanwhile
         else:
             lane.scope.port = edge.plan.target_port
             pass_on(lane, event, at)
@@ -305,7 +311,7 @@ def _run(call: Call, edge: EdgeState, process: Callable[..., Any], payload: Any)
     """Call the operator for an event that has a call."""
     lane = call.lane
     if lane.guardian.window > 1:
-        call.scope = lane.scope = lane.scope.fork(call.collect)
+        call.scope = lane.scope.fork(call.collect)
     scope = call.scope
     assert call.event is not None
     scope.event = call.event

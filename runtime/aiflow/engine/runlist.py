@@ -91,9 +91,12 @@ class RunList:
             self._loop.call_soon(self._turn)
 
     def push(self, function: Callable[[Any, Any], None], first: Any, second: Any) -> None:  # noqa: ANN401
-        """Put work on top and see to it that it is done."""
-        self.stack.append((function, first, second))
-        if not self.is_running:
+        """Put work on top, to be done next; from outside a turn, behind all there is."""
+        if self.is_running:
+            self.stack.append((function, first, second))
+        else:
+            # Two timers that fire one after the other are served in that order.
+            self.stack.insert(0, (function, first, second))
             self.wake()
 
     def get_in_line(self, who: Slice) -> None:

@@ -92,6 +92,10 @@ class EngineScope(Scope):
         place = (self.conversation, self.turn, self.node, event.source, event.sequence)
         return "/".join(map(str, (*place, event.part, event.hops)))
 
+    def emit_to(self, emit: Callable[[object, str | None], None]) -> None:
+        """Say who takes from now on what the operator emits beside its result."""
+        self._emit = emit
+
     def fork(self, emit: Callable[[object, str | None], None]) -> EngineScope:
         """Return a scope of its own for a call that runs beside others of the lane.
 

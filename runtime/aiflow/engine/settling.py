@@ -30,6 +30,7 @@ def settle(call: Call, outcome: Settled, at: float) -> None:
     if call.timer is not None:
         call.timer.cancel()
     close_worker(call, at)
+    was_head = lane.head() is call
     del lane.calls[call]
     guardian.dispatched -= 1
     lane.dispatched -= 1
@@ -38,7 +39,7 @@ def settle(call: Call, outcome: Settled, at: float) -> None:
             guardian.service.record(call.spent_s)
         leave(lane, 1 + call.extra)
         count(lane, call.event, outcome, at)
-    if lane.calls and guardian.keeps_order:
+    if was_head and lane.calls and guardian.keeps_order:
         guardian.kernel.runlist.push(guardian.runner.resume, lane.head(), None)
     if call.wake is not None:
         wake(guardian.kernel, call.wake)

@@ -116,7 +116,6 @@ class Stream:
         guardian.processed += 1
         guardian.emitted += 1
         guardian.blocked.record(at - self.hand.ready_at)
-        leave(self.lane)
         self.go_on()
 
     def go_on(self) -> None:

@@ -170,6 +170,9 @@ class Worker:
         """Call the operator for one event, or its `finish`, and settle whatever happens."""
         guardian = self._guardian
         call = keep_call(lane, event)
+        if lane.is_dead:
+            settle(call, Settled.CANCELLED, at)
+            return
         scope = call.scope
         if guardian.window > 1:
             scope = call.scope = lane.scope.fork(call.collect)
@@ -232,10 +235,8 @@ class Worker:
                     work(call, now())
 
     def _returned(self, call: Call, result: Any) -> None:  # noqa: ANN401
-        kernel, lane = self._guardian.kernel, call.lane
+        kernel = self._guardian.kernel
         call.worker = None
-        if call.scope is not lane.scope:
-            lane.scope.state = call.scope.state
         kernel.runlist.begin()
         if call.is_cancelled:
             self._end_cancel(call, kernel.now())

@@ -1,0 +1,375 @@
+"""Random graphs for property tests: their shape, their run on the virtual clock, their books.
+
+A payload's text is the way it took: `c1:s:3` begins at source s, each node appends its own
+part, so what must come out is known from the graph alone (`expected`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from aiflow.engine.cells import Guardian
+from aiflow.engine.session import Session
+from aiflow.events import Chunk, Message, Payload
+from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.scope import Scope
+from aiflow.testing.plans import PlanBuilder
+from aiflow.testing.virtual import run_virtual
+
+KINDS = (
+    "pass", "filter", "list", "generator", "emit", "wait", "wait_list", "stream", "timed", "keep",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One node: what it does, its policy, the nodes before it with the edge's overflow."""
+
+    kind: str
+    before: tuple[tuple[str, str | None], ...]
+    queue_capacity: int
+    workers: int
+    reorder_capacity: int
+    overflow: str
+    pace: int
+
+
+@dataclass(frozen=True)
+class GraphSpec:
+    """A whole graph: sources by name with (events, pace, is_async), then nodes in order."""
+
+    sources: dict[str, tuple[int, int, bool]]
+    nodes: dict[str, NodeSpec]
+    conversations: int
+    max_conversations: int
+    is_droppable: bool
+    fails_at: int | None = None
+    cancels: tuple[tuple[int, int], ...] = ()
+    stops_at: int | None = None
+    is_logged: bool = True
+
+    def sinks(self) -> list[str]:
+        """Return the nodes that nothing comes after."""
+        before = {name for node in self.nodes.values() for name, _ in node.before}
+        return [name for name in self.nodes if name not in before]
+
+
+@st.composite
+def graphs(
+    draw: st.DrawFn,
+    *,
+    blocks_only: bool = True,
+    with_failures: bool = False,
+    with_cancels: bool = False,
+    kinds: tuple[str, ...] = KINDS,
+) -> GraphSpec:
+    """Return a random graph."""
+    count = st.integers(0, 9)
+    pace = st.integers(0, 3)
+    sources = {
+        f"s{index}": (draw(count), draw(pace), draw(st.booleans()))
+        for index in range(draw(st.integers(1, 2)))
+    }
+    nodes: dict[str, NodeSpec] = {}
+    for index in range(draw(st.integers(1, 5))):
+        earlier = [*sources, *nodes]
+        names = draw(st.lists(st.sampled_from(earlier), min_size=1, max_size=2, unique=True))
+        detached = st.sampled_from((None, None, "drop_oldest", "drop_newest", "error"))
+        before = tuple((name, None if blocks_only else draw(detached)) for name in names)
+        modes = ("block",) if blocks_only else ("block", "block", "drop_newest", "drop_oldest")
+        nodes[f"n{index}"] = NodeSpec(
+            draw(st.sampled_from(kinds)),
+            before,
+            draw(st.integers(1, 4)),
+            draw(st.integers(1, 3)),
+            draw(st.integers(0, 3)),
+            draw(st.sampled_from(modes)),
+            draw(pace),
+        )
+    conversations = draw(st.integers(1, 3))
+    return GraphSpec(
+        sources,
+        nodes,
+        conversations,
+        draw(st.integers(1, 3)),
+        is_droppable=draw(st.booleans()),
+        fails_at=draw(st.none() | st.integers(1, 30)) if with_failures else None,
+        cancels=tuple(draw(st.lists(st.tuples(st.integers(1, conversations), st.integers(0, 40)), max_size=3)))
+        if with_cancels
+        else (),
+        stops_at=draw(st.none() | st.integers(0, 40)) if with_cancels else None,
+        is_logged=draw(st.booleans()),
+    )
+
+
+def fanned(kind: str, text: str) -> list[str]:
+    """Return the suffixes that a node of a kind makes of one text, in order."""
+    size = sum(map(ord, text))
+    if kind == "filter":
+        return [""] if size % 3 else []
+    if kind in ("list", "wait_list"):
+        return [str(part) for part in range(size % 3)]
+    if kind in ("generator", "stream"):
+        return [str(part) for part in range(size % 4)]
+    if kind == "emit":
+        return ["e", "r"]
+    return [""]
+
+
+def expected(spec: GraphSpec) -> dict[str, Counter[str]]:
+    """Return what each node must be called with where nothing is dropped, failed or cancelled."""
+    seen: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for conversation in range(1, spec.conversations + 1):
+        made: dict[str, list[str]] = {
+            name: [f"c{conversation}:{name}:{number}" for number in range(count)]
+            for name, (count, _, _) in spec.sources.items()
+        }
+        for name, node in spec.nodes.items():
+            inputs = [text for before, _ in node.before for text in made[before]]
+            seen[name].update(inputs)
+            made[name] = [
+                f"{text}>{name}{suffix}" for text in inputs for suffix in fanned(node.kind, text)
+            ]
+    return seen
+
+
+@dataclass
+class Run:
+    """A run and what was noted while it went.
+
+    Attributes:
+        called: texts that each node's operator was called with, by (node, conversation), in order.
+        emitted: texts of outputs in the order in which they left, likewise.
+        terminals: (node, conversation) -> the ends told there.
+        late: what happened at a node after the turn's end there.
+        most: most events in flight that a count of the structures found.
+    """
+
+    spec: GraphSpec
+    session: Session = field(init=False)
+    snapshot: Snapshot = field(init=False)
+    log: list[dict[str, Any]] = field(default_factory=list)
+    called: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    emitted: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    terminals: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    late: list[dict[str, Any]] = field(default_factory=list)
+    calls: int = 0
+    most: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def note(self, line: str) -> None:
+        """Read one line of the event log."""
+        record = msgspec.json.decode(line)
+        self.log.append(record)
+        place = (record["node"], record["conversation"])
+        # What a node still gets after the end is counted as cancelled, and never worked on.
+        if self.terminals[place] and record.get("outcome") != "cancelled":
+            self.late.append(record)
+        if record["record"] == "emitted":
+            self.emitted[place].append(record["payload"]["text"])
+        elif record["record"] == "ended":
+            self.terminals[place].append(record["terminal"])
+
+    def step(self, node: str, text: str) -> None:
+        """Note that an operator is called, look at all bounds, and do what the spec plans."""
+        self.called[node, text.split(":")[0]].append(text)
+        self.calls += 1
+        self.look()
+        for conversation, at in self.spec.cancels:
+            if at == self.calls:
+                self.session.cancel(f"c{conversation}")
+        if self.spec.stops_at == self.calls:
+            self.session.stop()
+        if self.spec.fails_at == self.calls:
+            raise RuntimeError("as planned")
+
+    def look(self) -> None:
+        """Count what is in flight from the structures themselves."""
+        held = 0
+        for guardian in self.session._guardians.values():
+            if guardian.is_source:
+                held += sum(call.pending is not None for call in guardian.parked)
+            else:
+                held += self._look_at(guardian)
+        self.most = max(self.most, held)
+        kernel = self.session._kernel
+        assert kernel is not None
+        if held != kernel.in_flight:
+            self.faults.append(f"{held} are held and {kernel.in_flight} are counted")
+        bound = self.session.plan.bound
+        if bound is not None and held > bound:
+            self.faults.append(f"{held} are held, {bound} may be")
+
+    def _look_at(self, guardian: Guardian) -> int:
+        queued = sum(len(queue) for lane in guardian.ready for queue in lane.queues)
+        calls = {call for lane in self._lanes(guardian) for call in lane.calls}
+        listed = sum(call.extra for call in calls)
+        claimed = int(guardian.claimed)
+        finishing = sum(call.event is None for call in calls)
+        policy = guardian.node.policy
+        if queued != guardian.depth or queued > policy.queue_capacity:
+            self.faults.append(f"{guardian.id} has {queued} in its queue and says {guardian.depth}")
+        if len(calls) + claimed not in (guardian.dispatched, guardian.dispatched - self._due(guardian)):
+            self.faults.append(f"{guardian.id} has {len(calls)} calls, counts {guardian.dispatched}")
+        if guardian.dispatched > policy.workers + policy.reorder_capacity:
+            self.faults.append(f"{guardian.id} has begun {guardian.dispatched}")
+        if guardian.opened > policy.workers:
+            self.faults.append(f"{guardian.id} has {guardian.opened} at workers")
+        begun = sum(call.event is not None for call in calls) + claimed
+        # What a worker has taken and not yet begun is counted, and has no call for a moment.
+        begun += guardian.dispatched - len(calls) - claimed
+        return queued + begun + listed + 0 * finishing
+
+    def _due(self, guardian: Guardian) -> int:
+        return 1 if guardian.dispatched else 0
+
+    def _lanes(self, guardian: Guardian) -> Iterator[Any]:
+        for turn in self.session._conversations.active.values():
+            if guardian.id in turn.lanes:
+                yield turn.lanes[guardian.id]
+
+
+def run(spec: GraphSpec) -> Run:
+    """Run a graph on the virtual clock, to its end."""
+    noted = Run(spec)
+    run_virtual(_run(noted))
+    return noted
+
+
+async def _run(noted: Run) -> None:
+    noted.session = Session(_plan(noted), seed=1, log=noted.note if noted.spec.is_logged else None)
+    task = asyncio.current_task()
+    before = asyncio.all_tasks()
+    for conversation, at in noted.spec.cancels:
+        if at == 0:
+            noted.session.cancel(f"c{conversation}")
+    noted.snapshot = await noted.session.run()
+    assert task is not None
+    left = asyncio.all_tasks() - before
+    if left:
+        noted.faults.append(f"tasks are left: {left}")
+
+
+def _plan(noted: Run) -> Any:
+    spec = noted.spec
+    payload = Chunk if spec.is_droppable else Message
+    builder = PlanBuilder(spec.max_conversations)
+    for name, (count, pace, is_async) in spec.sources.items():
+        builder.source(name, _source(name, count, pace, is_async, payload), conversations=spec.conversations)
+    for name, node in spec.nodes.items():
+        _add(builder, name, node, noted, payload)
+        for before, overflow in node.before:
+            builder.edge(before, name, overflow)
+    return builder.build()
+
+
+def _source(
+    name: str, count: int, pace: int, is_async: bool, payload: type[Payload]
+) -> Callable[[Scope], Any]:
+    async def waits(scope: Scope) -> AsyncIterator[Payload]:
+        for number in range(count):
+            if pace:
+                await scope.sleep(pace * 0.01)
+            yield payload(f"{scope.conversation}:{name}:{number}")
+
+    def pulls(scope: Scope) -> Iterator[Payload]:
+        for number in range(count):
+            yield payload(f"{scope.conversation}:{name}:{number}")
+
+    return waits if is_async else pulls
+
+
+def _add(builder: PlanBuilder, name: str, node: NodeSpec, noted: Run, payload: Any) -> None:
+    make, more = _process(name, node, noted, payload)
+    builder.node(
+        name,
+        make,
+        max_outputs=2,
+        queue_capacity=node.queue_capacity,
+        workers=node.workers if node.kind != "keep" else 1,
+        reorder_capacity=node.reorder_capacity,
+        overflow=node.overflow,
+        **more,
+    )
+
+
+def _process(name: str, node: NodeSpec, noted: Run, payload: Any) -> tuple[Any, dict[str, Any]]:
+    def outputs(text: str) -> list[Any]:
+        return [payload(f"{text}>{name}{suffix}") for suffix in fanned(node.kind, text)]
+
+    def plain(item: Any, scope: Scope) -> Any:
+        noted.step(name, item.text)
+        made = outputs(item.text)
+        return made if node.kind == "list" else made[0] if made else None
+
+    def emits(item: Any, scope: Scope) -> Any:
+        noted.step(name, item.text)
+        first, second = outputs(item.text)
+        scope.emit(second)
+        return first
+
+    def generates(item: Any, scope: Scope) -> Iterator[Any]:
+        noted.step(name, item.text)
+        yield from outputs(item.text)
+
+    async def waits(item: Any, scope: Scope) -> Any:
+        noted.step(name, item.text)
+        await scope.sleep(node.pace * 0.01 * scope.random.random())
+        made = outputs(item.text)
+        return made if node.kind == "wait_list" else made[0]
+
+    async def streams(item: Any, scope: Scope) -> AsyncIterator[Any]:
+        noted.step(name, item.text)
+        for output in outputs(item.text):
+            await scope.sleep(node.pace * 0.01 * scope.random.random())
+            yield output
+
+    def keeps(item: Any, scope: Scope) -> None:
+        noted.step(name, item.text)
+        scope.state.extend(outputs(item.text))
+
+    def tells(scope: Scope) -> list[Any]:
+        return list(scope.state)
+
+    if node.kind == "keep":
+        return keeps, {"finish": tells, "state": list, "kept": 40}
+    if node.kind == "timed":
+        return plain, {"service_time_s": (node.pace + 1) * 0.01}
+    by_kind = {"wait": waits, "wait_list": waits, "stream": streams, "generator": generates, "emit": emits}
+    return by_kind.get(node.kind, plain), {}
+
+
+def check_books(noted: Run) -> None:
+    """Hold the laws that every run keeps, whatever happened in it."""
+    snapshot = noted.snapshot
+    assert noted.faults == []
+    assert noted.late == []
+    assert snapshot.in_flight == 0
+    bound = snapshot.bound
+    assert bound is None or snapshot.max_in_flight <= bound
+    assert noted.most <= snapshot.max_in_flight + 1
+    for node in snapshot.nodes.values():
+        settled = node.processed + sum(node.dropped.values()) + node.failed + node.cancelled
+        assert node.received == settled, node
+        assert node.in_flight == node.depth == node.running == node.held == 0, node
+        shares = node.busy_s + node.backpressured_s + node.window_blocked_s + node.idle_s
+        assert abs(shares - (snapshot.at - snapshot.started_at) * node.workers) < 1e-6, node
+    for edge in snapshot.edges.values():
+        assert edge.appended == edge.taken + edge.purged + edge.dropped, edge
+        assert edge.depth == 0
+    if not noted.spec.is_logged:
+        return
+    reached = [(node, f"c{number}") for number in range(1, noted.spec.conversations + 1) for node in snapshot.nodes]
+    for place in reached:
+        if snapshot.conversations.get(place[1]) is not None and noted.terminals.get(place) is None:
+            # Never opened, or not reached by any source that was.
+            assert not noted.called[place]
+        else:
+            assert len(noted.terminals[place]) == 1, place
