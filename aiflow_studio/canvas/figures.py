@@ -1,18 +1,24 @@
 """Figures: what a card and a wire show while a run lasts, made from snapshots.
 
 Counters in a snapshot are cumulative, so rates and time shares come from the last snapshot
-and the one a second before it. No Qt and no colours here.
+and an earlier one: a second before for shares, longer for the rate of what happens seldom.
+No Qt and no colours here.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from aiflow.metrics.snapshot import Activity, EdgeStats, NodeStats, Snapshot
 
 WINDOW_S = 1.0
+
+# Four events a second read as 2.9 or 4.9 when one second is counted; so few are counted longer.
+_LONG_WINDOW_S = 5.0
+_FEW_EVENTS = 30
 
 # From how much of the last second on an edge counts as held back: it holds its sender most of
 # the time, and one sample between two events must not make it flicker.
@@ -98,7 +104,7 @@ class EdgeFigures:
 
 
 class FigureWindow:
-    """Keeps the snapshots of the last second and forms figures from them."""
+    """Keeps the snapshots of the last seconds and forms figures from them."""
 
     def __init__(self) -> None:
         self._kept: deque[Snapshot] = deque()
@@ -114,19 +120,15 @@ class FigureWindow:
             self._kept.clear()
         self._kept.append(snapshot)
         # One snapshot older than the window stays: the window reaches back to it.
-        while len(self._kept) > 1 and self._kept[1].at <= snapshot.at - WINDOW_S:
+        while len(self._kept) > 1 and self._kept[1].at <= snapshot.at - _LONG_WINDOW_S:
             self._kept.popleft()
 
     def nodes(self) -> dict[str, NodeFigures]:
         """Return node id -> figures; empty before the first snapshot."""
-        if not self._kept:
+        span = self._span()
+        if span is None:
             return {}
-        first, last = self._kept[0], self._kept[-1]
-        span_s = last.at - first.at
-        return {
-            node_id: _node_figures(first.nodes.get(node_id), stats, last, span_s)
-            for node_id, stats in last.nodes.items()
-        }
+        return {node_id: _node_figures(node_id, span) for node_id in span.last.nodes}
 
     def edges(self, targets: Mapping[str, str]) -> dict[str, EdgeFigures]:
         """Return edge id -> figures.
@@ -134,29 +136,53 @@ class FigureWindow:
         Args:
             targets: edge id -> id of the node whose queue it feeds.
         """
-        if not self._kept:
+        span = self._span()
+        if span is None:
             return {}
-        first, last = self._kept[0], self._kept[-1]
-        span_s = last.at - first.at
         figures = {}
-        for edge_id, stats in last.edges.items():
-            before = first.edges.get(edge_id)
-            is_held_back = self._is_held_back(edge_id)
+        for edge_id, stats in span.last.edges.items():
+            is_held_back = self._is_held_back(edge_id, span)
+            target = span.last.nodes.get(targets.get(edge_id, ""))
             figures[edge_id] = EdgeFigures(
-                rate=_rate(stats.appended - before.appended if before else 0, span_s),
+                rate=span.rate(partial(_appended, edge_id)),
                 is_held_back=is_held_back,
-                label=_full_label(stats, last.nodes.get(targets.get(edge_id, "")))
-                if is_held_back
-                else "",
+                label=_full_label(stats, target) if is_held_back else "",
             )
         return figures
 
-    def _is_held_back(self, edge_id: str) -> bool:
+    def _span(self) -> _Span | None:
+        if not self._kept:
+            return None
+        last = self._kept[-1]
+        since = last.at - WINDOW_S
+        recent = next((each for each in reversed(self._kept) if each.at <= since), self._kept[0])
+        return _Span(self._kept[0], recent, last)
+
+    def _is_held_back(self, edge_id: str, span: _Span) -> bool:
         seen = [
-            snapshot.edges[edge_id].is_full for snapshot in self._kept if edge_id in snapshot.edges
+            each.edges[edge_id].is_full
+            for each in self._kept
+            if each.at >= span.recent.at and edge_id in each.edges
         ]
-        is_running = self._kept[-1].phase in ("running", "draining")
+        is_running = span.last.phase in ("running", "draining")
         return is_running and sum(seen) > _HELD_BACK_SHARE * len(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The snapshots that figures are formed from: five seconds ago, one second ago, now."""
+
+    oldest: Snapshot
+    recent: Snapshot
+    last: Snapshot
+
+    def rate(self, count: Callable[[Snapshot], int]) -> float:
+        """Return how fast a counter grows, per second."""
+        now = count(self.last)
+        start = self.recent if now - count(self.recent) >= _FEW_EVENTS else self.oldest
+        span_s = self.last.at - start.at
+        rate = (now - count(start)) / span_s if span_s > 0 else 0.0
+        return rate if rate >= _IDLE_RATE else 0.0
 
 
 def rate_text(rate: float) -> str:
@@ -185,24 +211,31 @@ def _is_another_run(before: Snapshot, after: Snapshot) -> bool:
     return before.started_at != after.started_at or after.at < before.at
 
 
-def _node_figures(
-    before: NodeStats | None, stats: NodeStats, snapshot: Snapshot, span_s: float
-) -> NodeFigures:
-    before = before or NodeStats(stats.id)
-    shares = _shares(before, stats)
+def _node_figures(node_id: str, span: _Span) -> NodeFigures:
+    stats = span.last.nodes[node_id]
+    shares = _shares(span.recent.nodes.get(node_id) or NodeStats(node_id), stats)
     is_sink = stats.emitted == 0 and stats.processed > 0
-    left = stats.processed - before.processed if is_sink else stats.emitted - before.emitted
+
+    def left(snapshot: Snapshot) -> int:
+        then = snapshot.nodes.get(node_id)
+        return 0 if then is None else then.processed if is_sink else then.emitted
+
     return NodeFigures(
         depth=stats.depth,
         capacity=stats.queue_capacity,
         activity=_most(shares, stats.activity),
         shares=shares,
-        rate=_rate(left, span_s),
+        rate=span.rate(left),
         service_ms=stats.service.p50_ms if stats.service.count else None,
-        first_ms=snapshot.model_ttft_ms,
+        first_ms=span.last.model_ttft_ms,
         dropped=sum(stats.dropped.values()),
         has_failed=stats.failed > 0,
     )
+
+
+def _appended(edge_id: str, snapshot: Snapshot) -> int:
+    stats = snapshot.edges.get(edge_id)
+    return stats.appended if stats is not None else 0
 
 
 def _shares(before: NodeStats, after: NodeStats) -> Shares:
@@ -226,11 +259,6 @@ def _most(shares: Shares, now: Activity) -> Activity:
     ]
     share, activity = max(ranked, key=lambda pair: pair[0])
     return activity if share > 0 else now
-
-
-def _rate(count: int, span_s: float) -> float:
-    rate = count / span_s if span_s > 0 else 0.0
-    return rate if rate >= _IDLE_RATE else 0.0
 
 
 def _full_label(edge: EdgeStats, target: NodeStats | None) -> str:

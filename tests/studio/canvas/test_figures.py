@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from aiflow.metrics.snapshot import EdgeStats, LatencyStats, NodeStats, Snapshot
@@ -43,6 +45,31 @@ def test_rates_and_shares_are_those_of_the_last_second():
     assert figures.shares.idle == pytest.approx(0.25)
     assert figures.activity == "busy"
     assert figures.service_ms == 250
+
+
+def test_the_rate_of_what_happens_seldom_is_steady():
+    """Four events a second read as four, wherever the seconds are cut."""
+    rates = []
+    window = FigureWindow()
+    for at in range(200):
+        window.feed(_snapshot(at / 15))
+        if at > 90:
+            rates.append(window.nodes()["speech"].rate)
+
+    assert min(rates) > 3.7
+    assert max(rates) < 4.3
+
+
+def test_a_fast_rate_is_that_of_the_last_second():
+    """Where many events are counted the long past does not count."""
+    slow = [_snapshot(at / 10) for at in range(50)]
+    burst = dataclasses.replace(
+        slow[-1],
+        at=5.9,
+        nodes={"speech": dataclasses.replace(slow[-1].nodes["speech"], processed=1019)},
+    )
+
+    assert _fed(*slow, burst).nodes()["speech"].rate == pytest.approx(1000, rel=0.02)
 
 
 def test_one_snapshot_shows_what_it_says_without_a_rate():
