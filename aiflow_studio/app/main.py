@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fault = guard.check_versions(sys.version_info[:2], guard.installed_pyside())
     fault = fault or guard.probe_display()
     if fault is not None:
-        complain(f"{fault} To run a graph without a window: aiflow run GRAPH")
+        complain(f"{fault.rstrip('.')}. To run a graph without a window: aiflow run GRAPH")
         return CANNOT_START
 
     from aiflow_studio.app.start import start  # noqa: PLC0415 - Qt, only after the checks

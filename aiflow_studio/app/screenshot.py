@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from aiflow.clock import Clock, SystemClock
+from aiflow.metrics.snapshot import NodeStats
 from aiflow_studio.app.studio import Studio, problem_count
 
 CANNOT_WRITE = 2
+#: Seconds before the picture in which the last thing may change that is not the run.
+SETTLING_S = 0.5
 
 
 async def take(studio: Studio, path: Path, after_s: float, clock: Clock | None = None) -> int:
     """Wait `after_s` seconds, write the picture, print the line; return the exit code."""
     clock = clock or SystemClock()
-    await clock.sleep(after_s)
+    await clock.sleep(max(0.0, after_s - SETTLING_S))
+    if studio.runs.is_active and not studio.selection.nodes:
+        # A picture of a run is about its slow consumer: the inspector shows that node.
+        queues = studio.runs.snapshot.nodes if studio.runs.snapshot is not None else {}
+        studio.selection.set(frozenset(slowest(queues)))
+    await clock.sleep(min(after_s, SETTLING_S))
     while studio.runs.is_active:
         studio.runs.sample()
         # The run's own clock began a moment after it was asked for.
@@ -35,6 +44,12 @@ async def take(studio: Studio, path: Path, after_s: float, clock: Clock | None =
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
     return 0
+
+
+def slowest(nodes: Mapping[str, NodeStats]) -> list[str]:
+    """Return the id of the node where events wait longest; empty while none has waited."""
+    waited = [name for name, stats in nodes.items() if stats.wait.count > 0]
+    return sorted(waited, key=lambda name: nodes[name].wait.p50_ms, reverse=True)[:1]
 
 
 def report(studio: Studio) -> dict[str, Any]:

@@ -10,13 +10,12 @@ import asyncio
 import base64
 import inspect
 import logging
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtGui import QActionGroup, QCursor
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QApplication
 
 from aiflow.compiler.compile import Compiled
 from aiflow.compiler.diagnostics import Severity
@@ -26,6 +25,13 @@ from aiflow_studio.app.commands import Commands, Parts
 from aiflow_studio.app.crash import CrashReporter
 from aiflow_studio.app.errands import Errands
 from aiflow_studio.app.files import FileDesk, examples
+from aiflow_studio.app.menus import (
+    fill_choice,
+    fill_examples,
+    fill_panels,
+    keep_recent,
+    show_choice,
+)
 from aiflow_studio.app.settings import SettingsFile
 from aiflow_studio.app.window import MainWindow, Panels
 from aiflow_studio.canvas.controller import CanvasController
@@ -225,43 +231,14 @@ class Studio(QObject):
     def _fill_menus(self) -> None:
         self.book.fill(self.window.menuBar())
         menus = self.book.submenus
-        menus["recent"].aboutToShow.connect(lambda: self._fill_recent(menus["recent"]))
-        for path in examples():
-            name = path.name.split(".")[0]
-            menus["examples"].addAction(name, partial(self._open, path, as_copy=True))
-        self._fill_choice(
-            menus["theme"],
-            {theme.title: name for name, theme in THEMES.items()},
-            self.look.theme.name,
-            lambda name: self.look.set_theme(THEMES[name]),
+        keep_recent(menus["recent"], lambda: self._settings.recent, self._open)
+        fill_examples(menus["examples"], examples(), partial(self._open, as_copy=True))
+        titles = {name: theme.title for name, theme in THEMES.items()}
+        fill_choice(menus["theme"], titles, lambda name: self.look.set_theme(THEMES[name]))
+        fill_choice(
+            menus["strategy"], {name: name for name in STRATEGIES}, self.bar.choose_strategy
         )
-        self._fill_choice(
-            menus["strategy"],
-            {name: name for name in STRATEGIES},
-            self.bar.strategy,
-            self.bar.choose_strategy,
-        )
-        for dock in self.window.docks():
-            menus["panels"].addAction(dock.toggleViewAction())
-
-    def _fill_choice(
-        self, menu: QMenu, entries: dict[str, str], chosen: str, choose: Callable[[str], None]
-    ) -> None:
-        group = QActionGroup(menu)
-        for title, value in entries.items():
-            action = menu.addAction(title)
-            action.setCheckable(True)
-            action.setChecked(value == chosen)
-            action.setData(value)
-            group.addAction(action)
-        group.triggered.connect(lambda action: choose(action.data()))
-
-    def _fill_recent(self, menu: QMenu) -> None:
-        menu.clear()
-        for text in self._settings.recent:
-            menu.addAction(text, partial(self._open, Path(text)))
-        if not self._settings.recent:
-            menu.addAction("Nothing yet").setEnabled(False)
+        fill_panels(menus["panels"], self.window.docks())
 
     def _run_handler(self, name: str) -> None:
         result = getattr(self.commands, name)()
@@ -339,6 +316,7 @@ class Studio(QObject):
             )
         )
         self.bar.show_apply(differs)
+        show_choice(self.book.submenus["strategy"], self.bar.strategy)
 
     def _show_compiled(self, _compiled: object) -> None:
         compiled = self.linter.check_now()
@@ -357,8 +335,7 @@ class Studio(QObject):
         self.canvas.set_text_scale(scale)
         self.plots.set_text_scale(scale)
         self.window.set_text_scale(scale)
-        for action in self.book.submenus["theme"].actions():
-            action.setChecked(action.data() == theme.name)
+        show_choice(self.book.submenus["theme"], theme.name)
 
     # Run
 
@@ -386,8 +363,6 @@ class Studio(QObject):
     def _show_phase(self, _phase: str) -> None:
         self.bar.show_phase(self.runs.phase)
         self.window.status.show_run(self.runs.phase, self.runs.snapshot)
-        for action in self.book.submenus["strategy"].actions():
-            action.setChecked(action.data() == self.bar.strategy)
         self._show_situation()
 
     def _refuse_run(self, sentence: str) -> None:

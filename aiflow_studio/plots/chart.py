@@ -39,12 +39,14 @@ class Curve:
         label: stands at its end; none where empty.
         color: `#rrggbb`.
         dashes: one of `SOLID`, `DASHED`, `DOTTED`.
+        weight: width of a solid line in pixels.
     """
 
     label: str
     line: Line
     color: str
     dashes: tuple[float, ...] = SOLID
+    weight: int = 2
 
 
 #: Curves, bounds, and the ends of both axes.
@@ -183,7 +185,7 @@ class Chart(QWidget):
 
     def _draw(self, item: pg.PlotCurveItem, curve: Curve, lower: float) -> None:
         heights = np.log10(curve.line.y) if self._is_log else curve.line.y - lower
-        item.setPen(_pen(curve.color, curve.dashes))
+        item.setPen(_pen(curve.color, curve.dashes, curve.weight))
         item.setData(curve.line.x, heights, skipFiniteCheck=True)
         item.setVisible(True)
 
@@ -228,9 +230,9 @@ class Chart(QWidget):
             self._labels[at].setVisible(True)
 
 
-def _pen(color: str, dashes: tuple[float, ...]) -> QPen:
+def _pen(color: str, dashes: tuple[float, ...], weight: int = 1) -> QPen:
     pen = QPen(QColor(color))
-    pen.setWidth(1 if dashes else 2)
+    pen.setWidth(1 if dashes else weight)
     pen.setCosmetic(True)
     if dashes:
         pen.setDashPattern(list(dashes))

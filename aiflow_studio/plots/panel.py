@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, floor, log10
 
 from PySide6.QtCore import Qt
@@ -22,6 +23,7 @@ from aiflow_studio.plots.series import (
     latency_line,
     percentile_line,
     slowest,
+    thinned,
     time_window,
 )
 from aiflow_studio.runs.history import History
@@ -29,6 +31,8 @@ from aiflow_studio.ui.theme import Theme
 
 #: Nodes whose latency is drawn, two curves each; more would be a thicket.
 _SLOW_NODES = 3
+#: Points of a latency curve at most; it is a mean over a second, so more would say nothing.
+_LATENCY_POINTS = 200
 _LEAST_MS, _MOST_MS = 0.01, 1e7
 #: Room above the highest value, as a share, for the label of a bound.
 _HEADROOM = 0.22
@@ -94,7 +98,7 @@ class PlotsPanel(QWidget):
         since = last.started_at + max(0.0, window[0])
         snapshots = self._history.since(since - 1.0)
         self._draw_depth(last, snapshots, window)
-        self._draw_latency(last, snapshots, window)
+        self._draw_latency(last, thinned(snapshots, _LATENCY_POINTS), window)
 
     def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
@@ -120,20 +124,29 @@ class PlotsPanel(QWidget):
         self.refresh()
 
     def _draw_depth(
-        self, last: Snapshot, snapshots: list[Snapshot], window: tuple[float, float]
+        self, last: Snapshot, snapshots: Sequence[Snapshot], window: tuple[float, float]
     ) -> None:
         top = self._top.hold(depth_top(last, self._chosen))
         curves = [
-            Curve(node, depth_line(snapshots, node), self._color(node)) for node in self._chosen
+            Curve(
+                node,
+                depth_line(snapshots, node),
+                self._color(node),
+                weight=2 if node in self._colors else 1,
+            )
+            for node in self._chosen
         ]
         lines = [(float(q), f"bound q = {q}") for q in bounds(last, self._chosen)]
         self.depth_chart.show_curves(curves, lines, window, (-_BELOW * top, (1 + _HEADROOM) * top))
 
     def _draw_latency(
-        self, last: Snapshot, snapshots: list[Snapshot], window: tuple[float, float]
+        self, last: Snapshot, snapshots: Sequence[Snapshot], window: tuple[float, float]
     ) -> None:
         curves: list[Curve] = []
-        for at, node in enumerate(slowest(last, self._chosen, _SLOW_NODES)):
+        # Where queues fill, only their nodes are worth the room; else the one that is slowest.
+        filled = [node for node in self._chosen if node in self._colors]
+        slow = slowest(last, filled, _SLOW_NODES) or slowest(last, self._chosen, 1)
+        for at, node in enumerate(slow):
             color = self._color(node)
             if at == 0:
                 curves.append(Curve("", percentile_line(snapshots, node, _wait), color, DOTTED))

@@ -110,6 +110,12 @@ def percentile_line(
     return _line(_without_flats(points))
 
 
+def thinned(snapshots: Sequence[Snapshot], most: int) -> Sequence[Snapshot]:
+    """Return every n-th snapshot, the newest included; about `most` of them."""
+    step = max(1, len(snapshots) // most)
+    return snapshots[(len(snapshots) - 1) % step :: step] if snapshots else snapshots
+
+
 def choose(
     snapshot: Snapshot, selected: Iterable[str], kept: Sequence[str], most: int = MOST_NODES
 ) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt, QUrl
-from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QDialog, QFileDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from aiflow.graph import codec, edits
@@ -405,6 +406,30 @@ def test_a_dropped_graph_is_asked_about(studio: Studio, qtbot: QtBot) -> None:
 
     next(button for button in box.buttons() if button.text() == "Open").click()
     qtbot.waitUntil(lambda: len(studio.document.graph.nodes) == 6)
+
+
+def test_a_file_dragged_over_the_canvas_reaches_the_window(studio: Studio, qtbot: QtBot) -> None:
+    """The canvas takes operators only; a file goes on to the window below it."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(EXAMPLE))])
+    view = studio.canvas.widget()
+    assert isinstance(view, QAbstractScrollArea)
+    viewport = view.viewport()
+    copy, left, none = (
+        Qt.DropAction.CopyAction,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+
+    enter = QDragEnterEvent(viewport.rect().center(), copy, data, left, none)
+    QApplication.sendEvent(viewport, enter)
+    assert enter.isAccepted()
+
+    QApplication.sendEvent(studio.window, QDropEvent(QPointF(500, 300), copy, data, left, none))
+    box = open_dialog(studio, qtbot)
+    qtbot.keyClick(box, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: len(studio.errands) == 0)
+    assert len(studio.document.graph.nodes) == 0
 
 
 def test_only_one_local_file_can_be_dropped(tmp_path: Path) -> None:
