@@ -27,6 +27,8 @@ LATENCY_S = 1.0
 FLOOR_MS = 0.01
 #: From how full a queue counts as filling, as a share of its capacity.
 FILLING = 0.25
+#: Up to this capacity a class counts single events, and the bound is always drawn.
+SMALL = 16
 
 #: Widths of the time axis in seconds; the first that holds the run is taken, then it scrolls.
 WINDOWS_S = (10.0, 20.0, 40.0)
@@ -146,13 +148,19 @@ def slowest(snapshot: Snapshot, nodes: Sequence[str], most: int) -> tuple[str, .
 
 
 def bounds(snapshot: Snapshot, nodes: Sequence[str]) -> tuple[int, ...]:
-    """Return the capacities that deserve a line: those of queues that are filling, each once."""
+    """Return the capacities that deserve a line: small ones, and those of filling queues.
+
+    A large empty queue would squeeze what happens below it.
+    """
     found = {
         stats.queue_capacity
         for name in nodes
         if (stats := snapshot.nodes.get(name)) is not None
         and stats.queue_capacity is not None
-        and stats.max_depth >= max(1.0, FILLING * stats.queue_capacity)
+        and (
+            stats.queue_capacity <= SMALL
+            or stats.max_depth >= max(1.0, FILLING * stats.queue_capacity)
+        )
     }
     return tuple(sorted(found))
 

@@ -92,13 +92,22 @@ def test_chosen_nodes_keep_their_order() -> None:
     assert choose(snapshot_at(6.0), (), early) == early
 
 
-def test_only_queues_that_fill_draw_their_bound() -> None:
+def test_a_large_queue_draws_its_bound_only_while_it_fills() -> None:
     """An empty queue of 64 does not squeeze the eight that matter."""
     snapshot = snapshot_at(6.0)
     nodes = ("speech", "chunks", "log")
 
     assert bounds(snapshot, nodes) == (8,)
     assert depth_top(snapshot, nodes) == 8.0
+
+    log = replace(snapshot.nodes["log"], max_depth=16)
+    filling = replace(snapshot, nodes={**snapshot.nodes, "log": log})
+    assert bounds(filling, nodes) == (8, 64)
+
+
+def test_a_small_bound_is_drawn_before_anything_fills() -> None:
+    """How far away it is, is worth seeing too."""
+    assert bounds(snapshot_at(0.1), ("speech", "chunks")) == (8,)
 
 
 def test_the_slowest_wait_longest() -> None:
