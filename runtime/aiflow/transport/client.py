@@ -9,10 +9,10 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -21,6 +21,8 @@ import httpx
 from aiflow.clock import Clock
 from aiflow.errors import ProviderError
 from aiflow.transport import failures
+from aiflow.transport.exchange import HttpExchange, InterruptedExchangeError
+from aiflow.transport.inflate import InflateError
 from aiflow.transport.watch import WaitWatch
 
 T = TypeVar("T")
@@ -34,7 +36,6 @@ _ERROR_BODY_BYTES = 64 * 1024
 # As many streams as a graph opens: how many that are is the graph's business.
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=8)
 _FIRST_REFUSAL = 300
-_SENT = "http11.send_request_body.complete"
 _NO_STREAMS = ("text/html", "application/xhtml", "application/pdf", "application/zip")
 _NO_STREAM_KINDS = ("image", "audio", "video", "font")
 
@@ -110,16 +111,15 @@ class HttpStream:
     ) -> None:
         self.request_sent_at: float | None = None
         self._client = client
+        self._exchange = HttpExchange(client, self._note_sent)
         self._request = request
         self._timeouts = timeouts
         self._clock = clock
         self._watch = WaitWatch(clock)
-        self._response: httpx.Response | None = None
-        self._pieces: AsyncIterator[bytes] | None = None
+        self._is_open = False
+        self._is_closed = False
         self._has_first_byte = False
         self._first_byte_left_s = timeouts.first_byte_s
-        self._is_closed = False
-        self._is_reading = False
 
     async def read(self) -> bytes | None:
         """Return the next bytes, as many as one read brought; None at the end of the body.
@@ -128,56 +128,41 @@ class HttpStream:
             ProviderError: nobody is there, the server refused, timed out, sent no stream, or
                 broke off. The connection is closed then, as it is when the read is cancelled.
         """
-        return None if self._is_closed else await self._read_once()
+        return None if self._is_closed else await self._read()
 
     async def drain(self) -> None:
         """Read on to an end that is due at once, so that the connection can serve again."""
-        with suppress(TimeoutError, httpx.HTTPError):
-            while self._pieces is not None:
-                piece = await self._watch.wait(_next(self._pieces), _DRAIN_S)
-                if piece is None:
-                    break
+        with suppress(TimeoutError, httpx.HTTPError, InflateError):
+            while await self._watch.wait(self._exchange.read(), _DRAIN_S) is not None:
+                pass
         await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connection, unless its answer has been read to the end; safe to repeat."""
         self._is_closed = True
         self._watch.close()
-        response, self._response = self._response, None
-        pieces, self._pieces = self._pieces, None
-        if response is not None:
-            await response.aclose()
-        if self._is_reading:
-            # Another task waits for bytes: the closed connection ends its wait, and it the rest.
-            return
-        # httpx reads through a chain of generators. One that is only dropped is ended later, by
-        # a task of the loop's; a read on the closed connection ends them all now.
-        with suppress(httpx.HTTPError):
-            while pieces is not None and await _next(pieces) is not None:
-                pass
+        await self._exchange.aclose()
 
-    async def _read_once(self) -> bytes | None:
-        self._is_reading = True
+    async def _read(self) -> bytes | None:
         try:
-            pieces = self._pieces
-            if pieces is None:
-                pieces = self._pieces = await self._open()
-            piece = await self._wait(_next(pieces))
+            if not self._is_open:
+                await self._open()
+            piece = await self._wait(self._exchange.read())
         except BaseException as error:
             # Closed by another task meanwhile: then its end is no news.
-            is_news = not (self._is_closed and isinstance(error, ProviderError))
-            self._is_reading = False
+            is_news = not (
+                self._is_closed and isinstance(error, ProviderError | InterruptedExchangeError)
+            )
             await self.aclose()
             if is_news:
                 raise
             return None
-        self._is_reading = False
         self._has_first_byte = True
         if piece is None:
             await self.aclose()
         return piece
 
-    async def _open(self) -> AsyncIterator[bytes]:
+    async def _open(self) -> None:
         request = self._client.build_request(
             "POST",
             self._request.url,
@@ -188,33 +173,29 @@ class HttpStream:
                 "accept-encoding": "identity",
                 **self._request.headers,
             },
-            extensions={"trace": self._note},
         )
-        response = await self._wait(self._client.send(request, stream=True))
-        self._response = response
+        response = await self._wait(self._exchange.send(request))
+        self._is_open = True
+        asked = self._request
         content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if response.status_code >= _FIRST_REFUSAL:
             raise failures.refused(
-                self._request.where,
+                asked.where,
                 response.status_code,
                 dict(response.headers),
-                await self._beginning(response),
-                self._request.credential,
-                self._request.secret,
+                await self._beginning(),
+                asked.credential,
+                asked.secret,
             )
         if content_type in _NO_STREAMS or content_type.partition("/")[0] in _NO_STREAM_KINDS:
-            body = await self._beginning(response)
-            raise failures.not_a_stream(
-                self._request.where, content_type, body, self._request.secret
-            )
-        return response.aiter_bytes()
+            body = await self._beginning()
+            raise failures.not_a_stream(asked.where, content_type, body, asked.secret)
 
-    async def _beginning(self, response: httpx.Response) -> bytes:
+    async def _beginning(self) -> bytes:
         """Return the first part of a body that tells why there is no stream."""
         body = b""
-        self._pieces = response.aiter_bytes()
         while len(body) < _ERROR_BODY_BYTES:
-            piece = await self._wait(_next(self._pieces))
+            piece = await self._wait(self._exchange.read())
             if piece is None:
                 break
             self._has_first_byte = True
@@ -234,7 +215,7 @@ class HttpStream:
             raise failures.silent_from_the_start(where, self._timeouts.first_byte_s) from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise failures.nobody_there(where, _connect_reason(error)) from error
-        except httpx.DecodingError as error:
+        except InflateError as error:
             raise failures.not_decodable(where, str(error)) from error
         except httpx.TransportError as error:
             raise failures.broken_off(where, _reason(error)) from error
@@ -242,15 +223,8 @@ class HttpStream:
             if not self._has_first_byte:
                 self._first_byte_left_s -= self._clock.now() - began
 
-    async def _note(self, event: str, info: dict[str, Any]) -> None:
-        if event == _SENT:
-            self.request_sent_at = self._clock.now()
-
-
-async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
-    async for piece in pieces:
-        return piece
-    return None
+    def _note_sent(self) -> None:
+        self.request_sent_at = self._clock.now()
 
 
 def is_loopback(url: str) -> bool:

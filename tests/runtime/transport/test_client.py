@@ -7,6 +7,7 @@ import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import httpx
 import pytest
 
 from aiflow.clock import SystemClock
@@ -307,6 +308,17 @@ def test_a_body_that_was_compressed_all_the_same_is_read() -> None:
     asyncio.run(main())
 
 
+def test_an_encoding_that_nobody_asked_for_is_an_error() -> None:
+    """What we cannot undo is told by its name."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.whole("200 OK", b"?", "text/event-stream", "content-encoding: br\r\n")
+
+    error, _, _ = asyncio.run(failing(answer))
+
+    assert "(its encoding is br, which nobody asked for)" in str(error)
+
+
 def test_a_broken_compressed_body_is_an_error() -> None:
     """Bytes that are not what their header says."""
 
@@ -343,6 +355,54 @@ def test_cancelling_a_read_closes_the_connection() -> None:
             assert server.open_connections == 0
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_reused", [False, True])
+def test_a_cancel_at_any_moment_leaves_no_connection_behind(is_reused: bool) -> None:
+    """Cancelled after 0, 1, 2 … turns of the loop, from connecting to closing: all is clean."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(EVENT, EVENT, STOP)
+        await exchange.end()
+
+    async def cancelled_after(turns: int, url: str) -> bool:
+        client = HttpClient(url, SystemClock())
+        request = HttpRequest(f"{url}/x", b"{}")
+        if is_reused:
+            first = client.stream(request, PATIENT)
+            await read_all(first)
+        stream = client.stream(request, PATIENT)
+
+        async def use() -> None:
+            for _ in range(3):
+                await stream.read()
+            await stream.drain()
+
+        task = asyncio.create_task(use())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        was_running = task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await stream.aclose()
+
+        transport = client._client._transport
+        assert isinstance(transport, httpx.AsyncHTTPTransport)
+        pool = transport._pool
+        assert pool._requests == []
+        assert all(each.is_idle() or each.is_closed() for each in pool.connections)
+        await client.aclose()
+        return was_running
+
+    async def main() -> int:
+        async with serving(answer) as server:
+            turns = 0
+            while await cancelled_after(turns, server.url):
+                turns += 1
+            await asyncio.gather(*[event.wait() for event in server.gone])
+        return turns
+
+    assert asyncio.run(main()) > 10
 
 
 def test_closing_between_two_reads_closes_the_connection() -> None:
