@@ -28,8 +28,9 @@ class ChatStream(Protocol):
     """The answer to one request, read lazily: bytes that nobody asks for stay in the socket.
 
     Iterating sends the request at the first step, and ends after the one `Control` of kind
-    `finish` (with several choices one for each). Where that finish's reason is `error`, the
-    next step raises the `ProviderError`, so all that came before has been handed over.
+    `finish` (with several choices one for each). Where that finish's reason is `error` or
+    `incomplete`, the next step raises the `ProviderError`, so all that came before has been
+    handed over. What goes wrong before the answer's first byte is raised at once.
     `aclose` may come at any time, is safe to repeat, and closes the connection before it
     returns; so does cancelling the task that iterates.
 
