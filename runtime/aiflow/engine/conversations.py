@@ -81,6 +81,8 @@ class Conversations:
         self._note(turn.conversation, outcome)
         self.has_failed = self.has_failed or outcome == "failed"
         self.has_completed = self.has_completed or outcome == "completed"
+        # What failed would fail again, hundreds of times a second where nobody answers.
+        self._repeats = self._repeats and outcome != "failed"
         if self.is_over and self._repeats:
             self._next_round()
 

@@ -95,6 +95,26 @@ def test_a_repeating_run_goes_on_until_it_is_stopped() -> None:
     on_a_host(scene)
 
 
+def test_a_failure_ends_a_repeating_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would fail again at once and for ever; the sentence says what happened."""
+
+    async def fail(_speech: object, _payload: object, _scope: object) -> None:
+        raise ValueError("no voice")
+
+    async def scene(host: EmbeddedHost) -> None:
+        monkeypatch.setattr("aiflow.operators.builtin.speech.Speech.process", fail)
+        host.start(RunRequest(small_graph(), repeats=True))
+        await asyncio.sleep(10)
+
+        snapshot = host.snapshot()
+        assert snapshot is not None
+        assert (snapshot.phase, len(snapshot.conversations)) == ("failed", 1)
+        assert snapshot.error is not None
+        assert "no voice" in snapshot.error
+
+    on_a_host(scene)
+
+
 def test_draining_lets_everything_out() -> None:
     """What was inside is said to the end; nothing new comes in."""
 
