@@ -127,7 +127,7 @@ class _Said(QLabel):
         self.setObjectName("said")
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.sentence = ""
 
     def say(self, sentence: str, tone: str) -> None:
@@ -137,6 +137,14 @@ class _Said(QLabel):
         self.setAccessibleName(sentence)
         set_tone(self, tone)
         self._cut()
+
+    def sizeHint(self) -> QSize:
+        """Ask for no width: it gets what the buttons leave."""
+        return QSize(0, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        """Need no width."""
+        return self.sizeHint()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Cut anew."""

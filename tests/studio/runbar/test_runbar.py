@@ -91,3 +91,12 @@ def test_a_long_sentence_is_cut_and_kept_whole(bar: RunBar) -> None:
     assert bar.said == sentence
     assert bar.findChild(type(bar._said)).toolTip() == sentence
     assert len(bar._said.text()) < len(sentence)
+
+
+def test_a_sentence_has_the_room_that_the_buttons_leave(bar: RunBar, qtbot: QtBot) -> None:
+    """It can be read, not only be asked for."""
+    qtbot.waitUntil(lambda: bar._said.width() > 400)
+
+    bar.say("valid, at most 107 events in flight", "ok")
+
+    assert bar._said.text() == "valid, at most 107 events in flight"
