@@ -122,9 +122,7 @@ class _JumpSelector(selectors.DefaultSelector):  # type: ignore[valid-type, misc
         super().__init__()
         self._advance = advance
 
-    def select(
-        self, timeout: float | None = None
-    ) -> list[tuple[selectors.SelectorKey, int]]:
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready: list[tuple[selectors.SelectorKey, int]] = super().select(0)
         if ready or timeout == 0:
             return ready

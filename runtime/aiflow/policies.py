@@ -72,7 +72,11 @@ class Retry(_Model):
         json_schema_extra=_ui(unit="s"),
     )
     multiplier: float = Field(
-        2.0, ge=1, le=100, allow_inf_nan=False, description="Each further wait is so many times longer."
+        2.0,
+        ge=1,
+        le=100,
+        allow_inf_nan=False,
+        description="Each further wait is so many times longer.",
     )
     max_backoff_s: float = Field(
         30.0,
@@ -83,7 +87,11 @@ class Retry(_Model):
         json_schema_extra=_ui(unit="s"),
     )
     jitter: float = Field(
-        0.1, ge=0, le=1, allow_inf_nan=False, description="Share of a wait that is left to chance, 0 to 1."
+        0.1,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Share of a wait that is left to chance, 0 to 1.",
     )
     timeout_s: float | None = Field(
         None,
