@@ -27,6 +27,7 @@ def open_call(lane: Lane, event: Event | None, at: float) -> Call:
     """Keep a call for an event that has just run inline and cannot leave at once."""
     guardian = lane.guardian
     guardian.meter(at)
+    guardian.is_metered = True
     guardian.dispatched += 1
     lane.dispatched += 1
     guardian.free = False
@@ -98,13 +99,25 @@ def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: AN
 
 def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401
     """Put an output into the call's hand; return False where it has nowhere to go."""
-    route, payload = way_of(call.lane, output)
+    lane = call.lane
+    route, payload = way_of(lane, output)
+    if type(output) is not lane.plain and is_plain(output):
+        lane.plain = type(output)
     call.ready_at = at
     if payload is None or not route.hops:
         return False
     call.route = route
     call.output = payload
     return True
+
+
+def is_plain(output: object) -> bool:
+    """Say whether what an operator returned says no more than: this is the payload."""
+    return output is not None and not (
+        isinstance(output, list | Emit)
+        or hasattr(output, "__next__")
+        or hasattr(output, "__await__")
+    )
 
 
 def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401
@@ -128,16 +141,7 @@ def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401
 
 def make_event(lane: Lane, event: Event, payload: Any) -> Event:  # noqa: ANN401
     """Return the event that carries an output: its ancestor's place, a part of its own."""
-    sequence = event.sequence
-    parts = lane.parts
-    if parts is not None:
-        key = (event.source, sequence)
-        part = parts[key] = parts.get(key, -1) + 1
-    elif sequence == lane.sequence:
-        part = lane.part = lane.part + 1
-    else:
-        lane.sequence = sequence
-        part = lane.part = 0
+    part = next_part(lane, event)
     if payload is event.payload and part == event.part:
         return event
     return Context(
@@ -145,13 +149,29 @@ def make_event(lane: Lane, event: Event, payload: Any) -> Event:  # noqa: ANN401
         event.conversation,
         event.turn,
         event.source,
-        sequence,
+        event.sequence,
         part,
         event.hops,
         event.created_at,
         event.epoch,
         event.trace,
     )
+
+
+def next_part(lane: Lane, event: Event) -> int:
+    """Return the number of a node's next output among those of the same sequence."""
+    sequence = event.sequence
+    parts = lane.parts
+    if parts is not None:
+        key = (event.source, sequence)
+        part = parts[key] = parts.get(key, -1) + 1
+        return part
+    if sequence == lane.sequence:
+        lane.part += 1
+    else:
+        lane.sequence = sequence
+        lane.part = 0
+    return lane.part
 
 
 def advance(call: Call, _: object) -> None:

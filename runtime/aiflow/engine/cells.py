@@ -350,6 +350,7 @@ class Lane:
         """Take an output that an operator emits beside what it returns."""
         if self.extra is None:
             self.extra = []
+            self.plain = None  # so that the short way looks closer at what it returns
         self.extra.append(payload if port is None else Emit(port, payload))
 
     def head(self) -> Call | None:
@@ -454,7 +455,8 @@ class Guardian:
         free: an event that arrives now may run inline: nothing runs, waits or is waited for.
         claimed: an event is on the run list to run inline here.
         window: k + ρ; `dispatched`: events begun and not emitted, of which `opened` hold a
-            worker; `at_work` those whose operator runs.
+            worker, and the operators of `working` run, since `started_s` added up.
+        is_metered: some worker waits, so its time is to be shared out: see `meter`.
         keeps_order: events of a lane leave in the order in which they came.
         keeps_runs: outputs of one sequence are made one behind the other.
         ready: lanes with waiting events, the next to be served first; `finishing` those
@@ -463,7 +465,6 @@ class Guardian:
     """
 
     __slots__ = (
-        "at_work",
         "backpressured_s",
         "blocked",
         "cancelled",
@@ -481,6 +482,7 @@ class Guardian:
         "id",
         "is_inline",
         "is_limited",
+        "is_metered",
         "is_pumping",
         "is_sink",
         "is_source",
@@ -506,11 +508,13 @@ class Guardian:
         "service",
         "service_s",
         "stamp",
+        "started_s",
         "wait",
         "waiters",
         "window",
         "window_blocked_s",
         "workers",
+        "working",
     )
 
     def __init__(self, node: NodePlan, kernel: Kernel, runner: Runner) -> None:
@@ -549,7 +553,8 @@ class Guardian:
         self.max_depth = 0
         self.dispatched = 0
         self.opened = 0
-        self.at_work: dict[Call, None] = {}
+        self.working = 0
+        self.started_s = 0.0
         self.stamp = 0
         self.ready: deque[Lane] = deque()
         self.finishing: deque[Lane] = deque()
@@ -563,7 +568,8 @@ class Guardian:
         self.wait = Histogram()
         self.service = Histogram()
         self.blocked = Histogram()
-        self.meter_at = kernel.now()
+        self.is_metered = False
+        self.meter_at = 0.0
         self.backpressured_s = 0.0
         self.window_blocked_s = 0.0
         self.first_at_s: float | None = None
@@ -591,15 +597,18 @@ class Guardian:
     def meter(self, at: float) -> None:
         """Add the time since the last change to what the workers waited for.
 
-        Called before each change of `parked`, `at_work`, `dispatched` or `depth` that is
-        not inline: those numbers held from the last call until now.
+        Called before each change of `parked`, `working`, `dispatched` or `depth` while one
+        of the calls is not at work; while all are, there is nothing to share out.
         """
-        span = at - self.meter_at
+        if self.is_metered:
+            span = at - self.meter_at
+            left = max(0, self.workers - self.working)
+            held_back = min(left, len(self.parked))
+            self.backpressured_s += span * held_back
+            if self.depth and self.dispatched >= self.window:
+                self.window_blocked_s += span * (left - held_back)
         self.meter_at = at
-        if span <= 0 or not (self.parked or self.depth):
-            return
-        left = max(0, self.workers - len(self.at_work))
-        held_back = min(left, len(self.parked))
-        self.backpressured_s += span * held_back
-        if self.depth and self.dispatched >= self.window:
-            self.window_blocked_s += span * (left - held_back)
+
+    def remeter(self) -> None:
+        """Find anew whether time is to be shared out, after a change."""
+        self.is_metered = bool(self.parked) or self.dispatched > self.working

@@ -86,7 +86,8 @@ def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: boo
 def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
     """Put an event into the queue, which has room, and have it served."""
     guardian = lane.guardian
-    guardian.meter(at)
+    if guardian.is_metered:
+        guardian.meter(at)
     if not lane.depth:
         guardian.ready.append(lane)
     lane.depth += 1
@@ -109,13 +110,13 @@ def take(guardian: Guardian, at: float) -> tuple[Lane, Event | None, EdgeState |
     """
     if guardian.dispatched >= guardian.window or guardian.opened >= guardian.workers:
         return None
-    if guardian.finishing:
+    if guardian.is_metered:
         guardian.meter(at)
+    if guardian.finishing:
         guardian.dispatched += 1
         return guardian.finishing.popleft(), None, None
     if not guardian.ready:
         return None
-    guardian.meter(at)
     lane = guardian.ready.popleft()
     event, since, edge, _stamp = lane.first_entry()
     lane.queues[edge.port].popleft()
@@ -151,6 +152,7 @@ def admit(guardian: Guardian, at: float) -> None:
             sender = call.lane.guardian
             sender.meter(at)
             del sender.parked[call]
+            sender.remeter()
             call.pending = None
             if sender.is_source:
                 leave(call.lane)  # its place was the event's; an operator's is its call's

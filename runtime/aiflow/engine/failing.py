@@ -49,7 +49,8 @@ def empty(lane: Lane, at: float) -> None:
 
 def _purge(lane: Lane, at: float) -> None:
     guardian = lane.guardian
-    guardian.meter(at)
+    if guardian.is_metered:
+        guardian.meter(at)
     guardian.ready.remove(lane)
     purged = lane.depth
     for queue in lane.queues:

@@ -19,6 +19,7 @@ from aiflow.engine.calls import (
     complete,
     keep_call,
     make_event,
+    next_part,
     open_call,
     output_left,
     wrap,
@@ -27,7 +28,7 @@ from aiflow.engine.cells import Call, EdgeState, Event, Guardian, Lane, Route, S
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_call, fail_lane, kill
-from aiflow.engine.settling import count, go_on, leave, rest, settle, work
+from aiflow.engine.settling import count, go_on, leave, rest, settle, stop_timer, work
 from aiflow.engine.waiting import park
 from aiflow.errors import EngineError
 from aiflow.events import Context
@@ -50,10 +51,11 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
     now = kernel.now
     deadline = kernel.runlist.deadline
     while True:
-        lane.scope.event = event
+        scope = lane.scope
+        scope.event = event
         payload = event.payload
         try:
-            out = lane.process(payload, lane.scope)
+            out = lane.process(payload, scope)
         except BaseException as error:
             _raised(lane, event, error, now())
             if isinstance(error, KeyboardInterrupt | SystemExit):
@@ -70,13 +72,14 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
         if lane.is_dead:
             _discard(lane, event, out, at)
             return at
-        if out is None and lane.extra is None:
-            if lane.quick:
-                lane.guardian.processed += 1
-            else:
-                count(lane, event, Settled.PROCESSED, at)
-            return at
-        if type(out) is not lane.plain or lane.extra is not None:
+        route = lane.route
+        if type(out) is not lane.plain:
+            if out is None and lane.extra is None:
+                if lane.quick:
+                    lane.guardian.processed += 1
+                else:
+                    count(lane, event, Settled.PROCESSED, at)
+                return at
             # Anything but a bare payload, or the first payload of its class here.
             if type(out) is Emit and out.port in lane.routes and lane.extra is None:
                 route = lane.routes[out.port]
@@ -84,42 +87,38 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             elif lane.extra is not None or isinstance(out, _SPECIAL) or _is_odd(out):
                 _several(lane, event, out, spent, at)
                 return at
-            elif lane.route is None:
+            elif route is None:
                 _raised(lane, event, _no_port(lane), at)
                 return at
             else:
                 lane.plain = type(out)
-                route = lane.route
-        else:
-            route = lane.route  # type: ignore[assignment] - a plain class was seen: it is there
-        target = route.lane
+        target = route.lane  # type: ignore[union-attr] # a plain class was seen: there is one
         if target is None or not target.guardian.free or at >= deadline:
-            _hand_over(lane, event, route, out, at)
+            _hand_over(lane, event, route, out, at)  # type: ignore[arg-type]
             return at
         # In short what `make_event` does.
         sequence = event.sequence
-        if lane.parts is not None:
-            event = make_event(lane, event, out)
+        if sequence != lane.sequence and lane.parts is None:
+            lane.sequence = sequence
+            part = lane.part = 0
+        elif lane.parts is None:
+            part = lane.part = lane.part + 1
         else:
-            if sequence == lane.sequence:
-                part = lane.part = lane.part + 1
-            else:
-                lane.sequence = sequence
-                part = lane.part = 0
-            if out is not payload or part != event.part:
-                event = Context(
-                    out,
-                    event.conversation,
-                    event.turn,
-                    event.source,
-                    sequence,
-                    part,
-                    event.hops,
-                    event.created_at,
-                    event.epoch,
-                    event.trace,
-                )
-        route.edge.inline += 1  # type: ignore[union-attr] - set together with route.lane
+            part = next_part(lane, event)
+        if out is not payload or part != event.part:
+            event = Context(
+                out,
+                event.conversation,
+                event.turn,
+                event.source,
+                sequence,
+                part,
+                event.hops,
+                event.created_at,
+                event.epoch,
+                event.trace,
+            )
+        route.edge.inline += 1  # type: ignore[union-attr] # set together with route.lane
         lane = target
 
 
@@ -285,6 +284,7 @@ class InlineRunner:
 def _wait_first(call: Call, edge: EdgeState, service_s: float, at: float) -> None:
     """Let the declared service time pass, then call the operator."""
     clock = call.lane.guardian.kernel.clock
+    kernel = call.lane.guardian.kernel
     due = at + service_s
     work(call, at)
 
@@ -294,10 +294,10 @@ def _wait_first(call: Call, edge: EdgeState, service_s: float, at: float) -> Non
         if clock.now() < due:
             call.timer = clock.call_at(due, fire)
             return
-        assert call.event is not None
-        kernel = call.lane.guardian.kernel
+        stop_timer(call)
         kernel.runlist.push(_run_due, call, edge)
 
+    kernel.open_calls += 1  # while the timer runs, there is something to wait for
     call.timer = clock.call_at(due, fire)
 
 

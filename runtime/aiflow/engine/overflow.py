@@ -71,7 +71,8 @@ def _oldest_droppable(lane: Lane, edge: EdgeState) -> int | None:
 
 def _evict(lane: Lane, edge: EdgeState, index: int, at: float) -> None:
     guardian = lane.guardian
-    guardian.meter(at)
+    if guardian.is_metered:
+        guardian.meter(at)
     queue = lane.queues[edge.port]
     event, _since, came_by, _stamp = queue[index]
     del queue[index]

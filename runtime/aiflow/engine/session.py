@@ -263,7 +263,9 @@ class Session:
 
     def stuck(self) -> tuple[StallError, ...]:
         """Return an error for each operator call that did not end after it was cancelled."""
-        return () if self._kernel is None else stuck_calls(self._guardians, self._kernel.now())
+        if self._kernel is None:
+            return ()
+        return stuck_calls(self._conversations.active.values(), self._kernel.now())
 
     # How a run goes ---------------------------------------------------------------------
 

@@ -29,11 +29,13 @@ def settle(call: Call, outcome: Settled, at: float) -> None:
     unpark(call, at)
     if call.timer is not None:
         call.timer.cancel()
+        stop_timer(call)
     close_worker(call, at)
     was_head = lane.head() is call
     del lane.calls[call]
     guardian.dispatched -= 1
     lane.dispatched -= 1
+    guardian.remeter()
     if call.event is not None:
         if not call.is_measured:
             guardian.service.record(call.spent_s)
@@ -64,8 +66,9 @@ def rest(call: Call, at: float) -> None:
         guardian.meter(at)
         call.is_running = False
         call.spent_s += at - call.started_at
-        del guardian.at_work[call]
-        guardian.kernel.open_calls -= 1
+        guardian.working -= 1
+        guardian.started_s = guardian.started_s - call.started_at if guardian.working else 0.0
+        guardian.remeter()
 
 
 def work(call: Call, at: float) -> None:
@@ -77,8 +80,16 @@ def work(call: Call, at: float) -> None:
         guardian.opened += 1
     call.is_running = True
     call.started_at = at
-    guardian.at_work[call] = None
-    guardian.kernel.open_calls += 1
+    guardian.working += 1
+    guardian.started_s += at
+    guardian.remeter()
+
+
+def stop_timer(call: Call) -> None:
+    """Note that a call's timer has fired or was cancelled."""
+    if call.timer is not None:
+        call.timer = None
+        call.lane.guardian.kernel.open_calls -= 1
 
 
 def go_on(guardian: Guardian) -> None:

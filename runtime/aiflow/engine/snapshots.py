@@ -32,7 +32,8 @@ def node_stats(
 ) -> NodeStats:
     """Return one node's numbers."""
     at = kernel.now()
-    guardian.meter(at)
+    if guardian.is_metered:
+        guardian.meter(at)
     passed = sum(edge.inline for edge in outgoing)
     arrived = sum(edge.inline for edge in incoming)
     processed = guardian.processed + passed
@@ -129,7 +130,7 @@ def first_at_sinks(guardians: Mapping[str, Guardian]) -> float | None:
 
 
 def _activity(guardian: Guardian) -> Activity:
-    if guardian.at_work:
+    if guardian.working:
         return "busy"
     if guardian.parked:
         return "backpressured"
@@ -151,7 +152,7 @@ def _shares(
 
 def _running_s(guardian: Guardian, at: float) -> float:
     """Return the time that calls still at work have taken."""
-    return sum(call.spent_s + at - call.started_at for call in guardian.at_work)
+    return max(0.0, guardian.working * at - guardian.started_s)
 
 
 def _oldest_age_s(guardian: Guardian, at: float) -> float:

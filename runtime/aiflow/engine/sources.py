@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from itertools import repeat
 from typing import Any
 
 from aiflow.engine.calls import way_of, wrap
@@ -22,6 +23,7 @@ from aiflow.engine.waiting import park, unpark
 from aiflow.engine.waking import sleep_until_woken, wake
 from aiflow.errors import EngineError
 from aiflow.events import Context
+from aiflow.metrics.instruments import FINE_S
 from aiflow.operators.base import Emit, Source
 
 
@@ -160,60 +162,87 @@ class PulledStream(Stream):
         """Pull and pass on until the slice is over or an event has to wait."""
         if self._is_over:
             return
-        kernel, guardian, turn = self.kernel, self.guardian, self.lane.turn
+        kernel, guardian, own, turn = self.kernel, self.guardian, self.lane, self.lane.turn
         runlist, now = kernel.runlist, kernel.now
         outputs, stack, service = self._outputs, runlist.stack, guardian.service
+        conversation, number, source = turn.conversation, turn.number, guardian.id
+        deadline, most = runlist.deadline, self._most
         at = now()
-        for _ in range(runlist.limit):
+        for _ in repeat(None, runlist.limit):
             if self.stop_with:
                 self._close(self.stop_with)
                 return
-            if self.is_full:
+            if most is not None and turn.in_flight >= most:
                 turn.waiting_sources.append(self.go_on)
                 return
             asked_at = at
             self._is_pulling = True
             try:
                 output = next(outputs)
-            except StopIteration:
-                self._is_over = True
-                self.end(max(Terminal.END, self.stop_with))
-                return
             except BaseException as error:
-                self._is_over = True
-                self.fail(error)
-                if isinstance(error, KeyboardInterrupt | SystemExit):
-                    raise
-                return
-            finally:
                 self._is_pulling = False
+                self._stopped(error)
+                return
+            self._is_pulling = False
             at = now()
-            service.record(at - asked_at)
-            try:
-                made = self.make(output, at)
-            except EngineError as error:
-                self._is_over = True
-                self.fail(error)
-                return
-            if made is None:
-                continue
-            route, event = made
-            lane = route.lane
-            if self.lane.is_dead:
-                guardian.cancelled += 1
-            elif lane is not None and lane.guardian.free:
-                if kernel.in_flight >= kernel.max_in_flight:
-                    kernel.max_in_flight = kernel.in_flight + 1
-                route.edge.inline += 1  # type: ignore[union-attr] - set with route.lane
-                at = pass_on(lane, event, at)
-            elif not self.offer(route, event, at):
-                return
+            spent = at - asked_at
+            service.sum_s += spent
+            if spent < FINE_S:
+                service.fine += 1
+            else:
+                service.record_coarse(spent)
+            route = own.route
+            if type(output) is not own.plain or own.is_dead:
+                # Anything but a bare payload: see `make`, of which the rest is the short form.
+                has_left = self._send(output, at)
+                if has_left is None:
+                    return
+            else:
+                own.sequence += 1
+                event = Context(
+                    output, conversation, number, source, own.sequence, 0, 0, at, turn.epoch
+                )
+                lane = route.lane  # type: ignore[union-attr] # a plain class was seen
+                if lane is not None and lane.guardian.free:
+                    if kernel.in_flight >= kernel.max_in_flight:
+                        kernel.max_in_flight = kernel.in_flight + 1
+                    route.edge.inline += 1  # type: ignore[union-attr] # set with route.lane
+                    at = pass_on(lane, event, at)
+                elif not self.offer(route, event, at):  # type: ignore[arg-type]
+                    return
             if stack:
                 runlist.drain()
                 at = now()
-            if at >= runlist.deadline:
+            if at >= deadline:
                 break
         runlist.get_in_line(self)
+
+    def _send(self, output: Any, at: float) -> bool | None:  # noqa: ANN401
+        """Bring an output of any kind on its way; None where it has to wait or was wrong."""
+        try:
+            made = self.make(output, at)
+        except EngineError as error:
+            self._is_over = True
+            self.fail(error)
+            return None
+        if made is None:
+            return True
+        if self.lane.is_dead:
+            self.guardian.cancelled += 1
+            return True
+        if type(output) is not Emit and not isinstance(output, list):
+            self.lane.plain = type(output)
+        return self.offer(*made, at) or None
+
+    def _stopped(self, error: BaseException) -> None:
+        """End the stream that ended by itself, or raised."""
+        self._is_over = True
+        if isinstance(error, StopIteration):
+            self.end(max(Terminal.END, self.stop_with))
+            return
+        self.fail(error)
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise error
 
     def go_on(self) -> None:
         """Get in line again."""
@@ -343,8 +372,8 @@ class TaskStream(Stream):
         """Return the next output, or this stream itself where there is none."""
         guardian, kernel = self.guardian, self.kernel
         asked_at = kernel.now()
-        guardian.meter(asked_at)
-        guardian.at_work[self.hand] = None
+        guardian.working += 1
+        guardian.started_s += asked_at
         self.hand.started_at, self.hand.is_running = asked_at, True
         self._is_asking = True
         try:
@@ -354,8 +383,8 @@ class TaskStream(Stream):
         finally:
             at = kernel.now()
             self._is_asking = self.hand.is_running = False
-            guardian.meter(at)
-            del guardian.at_work[self.hand]
+            guardian.working -= 1
+            guardian.started_s = guardian.started_s - asked_at if guardian.working else 0.0
             guardian.service.record(at - asked_at)
 
     async def _wait(self) -> None:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable
 from types import FrameType
 
-from aiflow.engine.cells import Call, Guardian
+from aiflow.engine.cells import Call, Turn
 from aiflow.engine.workers import Worker
 from aiflow.errors import StallError
 
 _DEPTH = 20
 
 
-def stuck_calls(guardians: Mapping[str, Guardian], at: float) -> tuple[StallError, ...]:
+def stuck_calls(turns: Iterable[Turn], at: float) -> tuple[StallError, ...]:
     """Return an error for each cancelled call whose operator is still at work."""
     return tuple(
-        StallError(guardian.id, at - call.started_at, _stack(call))
-        for guardian in guardians.values()
-        for call in guardian.at_work
-        if call.lane.is_dead
+        StallError(lane.guardian.id, at - call.started_at, _stack(call))
+        for turn in turns
+        for lane in turn.lanes.values()
+        for call in ((lane.source.hand,) if lane.source is not None else tuple(lane.calls))
+        if call.is_running and lane.is_dead
     )
 
 

@@ -16,6 +16,7 @@ def park(call: Call, hop: tuple[EdgeState, Lane], at: float) -> None:
     call.blocked_at = at
     wait_at(call, edge, lane)
     sender.parked[call] = None
+    sender.is_metered = True
 
 
 def unpark(call: Call, at: float) -> None:
@@ -24,6 +25,7 @@ def unpark(call: Call, at: float) -> None:
         sender = call.lane.guardian
         sender.meter(at)
         del sender.parked[call]
+        sender.remeter()
         cease_to_wait(call)
 
 

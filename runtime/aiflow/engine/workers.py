@@ -9,12 +9,21 @@ cancelled: their worker stays busy until the thread comes back.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import aclosing
 from typing import Any
 
-from aiflow.engine.calls import advance, complete, keep_call, output_left, set_output, wrap
+from aiflow.engine.calls import (
+    advance,
+    complete,
+    keep_call,
+    make_event,
+    output_left,
+    set_output,
+    wrap,
+)
 from aiflow.engine.cells import (
     NOTHING,
     Call,
@@ -25,9 +34,11 @@ from aiflow.engine.cells import (
     Lane,
     Settled,
 )
-from aiflow.engine.delivery import admit, take
+from aiflow.engine.delivery import admit, deliver, take
+from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_call
-from aiflow.engine.settling import rest, settle, work
+from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
+from aiflow.engine.waiting import park
 from aiflow.engine.waking import sleep_until_woken, wake
 
 
@@ -118,6 +129,10 @@ class Worker:
         self._guardian = guardian
         self._executor = executor
         self._slice_end = 0.0
+        self._now = guardian.kernel.now
+        self._spare: Call | None = None
+        # A coroutine function on the loop: no executor, no iterator, no awaitable by chance.
+        self._is_plain = executor is None and inspect.iscoroutinefunction(guardian.process)
         self.call: Call | None = None
         guardian.kernel.open_calls += 1  # until it waits for work
         name = f"aiflow worker {guardian.id} {number + 1}"
@@ -147,35 +162,40 @@ class Worker:
         kernel = guardian.kernel
         runlist, now = kernel.runlist, kernel.now
         events = 0
+        at = now()
         while True:
-            at = now()
-            runlist.begin()
+            runlist.is_running = True
             taken = take(guardian, at)
-            runlist.end()
+            runlist.is_running = False
             if taken is None:
+                # Nothing may run between this look at the queue and getting in line.
                 if runner.is_closing:
                     return
                 await runner.wait_idle(guardian)
+                at = now()
                 continue
-            await self._handle(*taken, now())
+            if runlist.stack:
+                runlist.end()
+            at = await self._handle(*taken, at)
             events += 1
-            if now() >= self._slice_end or events > runlist.limit:
+            if at >= self._slice_end or events > runlist.limit:
                 events = 0
                 await runlist.breathe()
-                self._slice_end = now() + runlist.quantum
+                at = now()
+                self._slice_end = at + runlist.quantum
 
     async def _handle(
         self, lane: Lane, event: Event | None, edge: EdgeState | None, at: float
-    ) -> None:
+    ) -> float:
         """Call the operator for one event, or its `finish`, and settle whatever happens."""
         guardian = self._guardian
-        call = keep_call(lane, event)
+        call = self._take_call(lane, event)
         if lane.is_dead:
             settle(call, Settled.CANCELLED, at)
-            return
-        scope = call.scope
+            return at
         if guardian.window > 1:
-            scope = call.scope = lane.scope.fork(call.collect)
+            call.scope = lane.scope.fork(call.collect)
+        scope = call.scope
         scope.port = "" if edge is None else edge.plan.target_port
         if event is not None:
             scope.event = lane.scope.event = event
@@ -185,17 +205,95 @@ class Worker:
         try:
             if event is None:
                 result = await self._call(guardian.finish, scope)
+            elif self._is_plain:
+                result = await lane.process(event.payload, scope)
             else:
                 result = await self._call(guardian.process, event.payload, scope)
-            if isinstance(result, AsyncIterator):
-                await self._carry_out(call, result)
-                result = None
+                if isinstance(result, AsyncIterator):
+                    await self._carry_out(call, result)
+                    result = None
         except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
             self._raised(call, error)
         else:
-            self._returned(call, result)
+            at = self._now()
+            if not self._leave_at_once(call, result, at):
+                self._returned(call, result)
         finally:
             self.call = None
+        return self._now()
+
+    def _take_call(self, lane: Lane, event: Event | None) -> Call:
+        """Return a call, kept in its lane; the last one anew if it came to nothing else."""
+        call, self._spare = self._spare, None
+        if call is None:
+            return keep_call(lane, event)
+        call.lane, call.event, call.scope = lane, event, lane.scope
+        call.is_settled = False
+        call.spent_s = 0.0
+        lane.calls[call] = None
+        return call
+
+    def _leave_at_once(self, call: Call, result: Any, at: float) -> bool:  # noqa: ANN401
+        """Settle a call in the short way: one output or none, order kept, room downstream.
+
+        What `complete`, `advance` and `settle` do for it, in one step. Returns False where
+        they have to, with nothing done yet.
+        """
+        lane = call.lane
+        guardian = self._guardian
+        event = call.event
+        if (
+            event is None
+            or call.is_cancelled
+            or lane.is_dead
+            or lane.extra is not None
+            or call.listed is not None
+            or (guardian.keeps_order and len(lane.calls) > 1)
+            or (result is not None and type(result) is not lane.plain)
+            or call.scope is not lane.scope
+        ):
+            return False
+        kernel = guardian.kernel
+        runlist = kernel.runlist
+        runlist.is_running = True
+        if result is not None:
+            route = lane.route
+            assert route is not None  # a plain class was seen: there is one
+            if route.hops:
+                output = make_event(lane, event, result)
+                hop = deliver(route, output, at)
+                if hop is not None:
+                    self._park(call, output, result, hop, at)
+                    return True
+                guardian.emitted += 1
+                guardian.blocked.fine += 1
+        close_worker(call, at)
+        guardian.service.record(call.spent_s)
+        call.is_settled = True
+        del lane.calls[call]
+        guardian.dispatched -= 1
+        lane.dispatched -= 1
+        guardian.remeter()
+        leave(lane)
+        count(lane, event, Settled.PROCESSED, at)
+        self._spare = call
+        if guardian.depth > 0 and guardian.workers > 1:
+            self._runner.wake(guardian)
+        if lane.open_edges <= 0:
+            try_close(lane)
+        runlist.end()
+        return True
+
+    def _park(
+        self, call: Call, output: Event, payload: Any, hop: tuple[EdgeState, Lane], at: float  # noqa: ANN401
+    ) -> None:
+        """Let the one output of a call wait for room; the worker is free if the window is."""
+        call.worker = None
+        call.pending, call.output, call.route, call.ready_at = output, payload, call.lane.route, at
+        park(call, hop, at)
+        close_worker(call, at)
+        go_on(self._guardian)
+        self._guardian.kernel.runlist.end()
 
     async def _call(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
         if self._executor is None:

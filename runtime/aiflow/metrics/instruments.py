@@ -8,7 +8,6 @@ one comparison is what keeps an inline event cheap.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 
 from aiflow.metrics.snapshot import LatencyStats
 
@@ -31,14 +30,13 @@ class Histogram:
         fine: how many were shorter than `FINE_S`.
     """
 
-    __slots__ = ("_coarse", "_coarse_sum_s", "_max_s", "_min_s", "fine", "sum_s")
+    __slots__ = ("_coarse", "_max_s", "_min_s", "fine", "sum_s")
 
     def __init__(self) -> None:
         self.sum_s = 0.0
         self.fine = 0
-        self._coarse: dict[int, int] = {}
-        self._coarse_sum_s = 0.0
-        self._min_s = float("inf")
+        self._coarse = [0] * (len(_BOUNDS) + 1)
+        self._min_s = _BOUNDS[-1] * _RATIO
         self._max_s = 0.0
 
     def record(self, duration_s: float) -> None:
@@ -51,11 +49,11 @@ class Histogram:
 
     def record_coarse(self, duration_s: float) -> None:
         """Count one duration of `FINE_S` or more; `sum_s` is the caller's to raise."""
-        bucket = bisect_right(_BOUNDS, duration_s)
-        self._coarse[bucket] = self._coarse.get(bucket, 0) + 1
-        self._coarse_sum_s += duration_s
-        self._max_s = max(self._max_s, duration_s)
-        self._min_s = min(self._min_s, duration_s)
+        self._coarse[bisect_right(_BOUNDS, duration_s)] += 1
+        if duration_s > self._max_s:
+            self._max_s = duration_s
+        if duration_s < self._min_s:
+            self._min_s = duration_s
 
     def take_back(self, duration_s: float) -> None:
         """Uncount a duration just counted, because more of the same event is to come."""
@@ -64,7 +62,6 @@ class Histogram:
             self.fine -= 1
         else:
             self._coarse[bisect_right(_BOUNDS, duration_s)] -= 1
-            self._coarse_sum_s -= duration_s
 
     def stats(self, zeros: int = 0) -> LatencyStats:
         """Return the histogram in numbers.
@@ -72,34 +69,31 @@ class Histogram:
         Args:
             zeros: further durations of exactly 0 that were counted elsewhere.
         """
-        coarse = sorted(self._coarse.items())
-        count = self.fine + zeros + sum(number for _, number in coarse)
+        count = self.fine + zeros + sum(self._coarse)
         if not count:
             return LatencyStats()
         return LatencyStats(
             count,
             self.sum_s,
-            self._quantile(0.5, count, zeros, coarse) * 1e3,
-            self._quantile(0.99, count, zeros, coarse) * 1e3,
-            (self._max_s or self._mean_fine()) * 1e3,
+            self._quantile(0.5, count, zeros) * 1e3,
+            self._quantile(0.99, count, zeros) * 1e3,
+            (self._max_s or self._fine_s()) * 1e3,
         )
 
-    def _mean_fine(self) -> float:
-        return max(0.0, self.sum_s - self._coarse_sum_s) / self.fine if self.fine else 0.0
+    def _fine_s(self) -> float:
+        """Return what stands for a duration that was too short to be told from others."""
+        return FINE_S / 2 if self.fine and self.sum_s > 0 else 0.0
 
-    def _quantile(
-        self, share: float, count: int, zeros: int, coarse: Sequence[tuple[int, int]]
-    ) -> float:
+    def _quantile(self, share: float, count: int, zeros: int) -> float:
         rank = share * count
         if rank <= zeros:
             return 0.0
         below = zeros + self.fine
         if rank <= below:
-            return self._mean_fine()
-        for bucket, number in coarse:
-            if rank <= below + number:
-                low = _BOUNDS[bucket - 1]
-                value = low * _RATIO ** ((rank - below) / number)
+            return self._fine_s()
+        for bucket, number in enumerate(self._coarse):
+            if number and rank <= below + number:
+                value = float(_BOUNDS[bucket - 1] * _RATIO ** ((rank - below) / number))
                 # Between the ends that were really seen: a constant comes out exactly.
                 return min(self._max_s, max(self._min_s, value))
             below += number

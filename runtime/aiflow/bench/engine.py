@@ -1,0 +1,180 @@
+"""`aiflow bench engine`: the engine against an expert's chain of queues, in one run.
+
+Every cell runs both sides in turn, several times, and takes medians, so that a busy machine
+bends both alike. A cell is one factor away from: plain functions, q 8, k 1, one conversation.
+What the engine does beside is all on: laws, accounting, metrics, settlement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from aiflow.bench.chain import WORKERS, run_chain
+from aiflow.bench.plans import Stage, chain_plan
+from aiflow.engine.loops import loop_factory, loop_names
+from aiflow.engine.session import Session
+from aiflow.errors import PluginError
+from aiflow.events import Token
+
+#: Hops from the source to the last operator; one of them into it.
+HOPS = 4
+#: Events of one run of one side; the full matrix takes ten times as many.
+EVENTS = 20_000
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the operators of a cell do.
+
+    Attributes:
+        name: as section and report call it.
+        stages: kind of each operator between source and sink.
+        fan: events that come out for each that goes in.
+        conversations: that the source opens.
+    """
+
+    name: str
+    stages: tuple[str, ...]
+    fan: int = 1
+    conversations: int = 1
+
+
+INLINE = Case("sync, inline, one output per input", ("plain",) * 3)
+CASES = (
+    INLINE,
+    Case("sync, inline, several outputs", ("lists",) * 3, fan=8),
+    Case("sync, through the queue", ("queued",) * 3),
+    Case("async that does not suspend", ("awaits",) * 3),
+    Case("suspending", ("suspends",) * 3),
+    Case("ordered, k = 4", ("plain", "ordered", "plain")),
+)
+CAPACITIES = (1, 8, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cell: times are microseconds per event that came out, `ratio` baseline by engine."""
+
+    case: str
+    loop: str
+    q: int
+    hops: int
+    k: int
+    conversations: int
+    us_per_event: float
+    baseline_us: float
+    ratio: float
+    order_violations: int
+    lost: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain values."""
+        return asdict(self)
+
+
+def run(
+    runs: int = 5, loops: Iterable[str] | None = None, *, full: bool = False
+) -> list[dict[str, Any]]:
+    """Measure and return the rows.
+
+    Args:
+        runs: of each side of each cell, 1 or more; medians are taken.
+        loops: names of event loops; None is every registered one that can be loaded.
+        full: every case on every loop, and runs ten times as long; else only the first
+            case is measured on loops other than asyncio.
+    """
+    return [row.to_dict() for row in rows(runs, loops, full=full)]
+
+
+def rows(runs: int, loops: Iterable[str] | None = None, *, full: bool = False) -> Iterator[Row]:
+    """Yield each row as soon as it is measured; see `run`."""
+    events = EVENTS * (10 if full else 1)
+    for name, factory in _loadable(loop_names() if loops is None else loops, loops is None):
+        for case in CASES if full or name == "asyncio" else (INLINE,):
+            for capacity in CAPACITIES:
+                yield _cell(case, name, factory, capacity, runs, events)
+        if name == "asyncio":
+            crowd = Case(f"{INLINE.name}, 1,000 conversations", INLINE.stages, conversations=1000)
+            yield _cell(crowd, name, factory, 8, runs, events)
+
+
+def _loadable(names: Iterable[str], may_skip: bool) -> Iterator[tuple[str, LoopFactory]]:
+    for name in sorted(names, key=lambda name: (name != "asyncio", name)):
+        try:
+            factory = loop_factory(name)
+            factory().close()
+        except PluginError:
+            if not may_skip:
+                raise
+            continue
+        yield name, factory
+
+
+def _cell(
+    case: Case, loop: str, factory: LoopFactory, capacity: int, runs: int, events: int
+) -> Row:
+    mine: list[float] = []
+    theirs: list[float] = []
+    violations = lost = 0
+    count = max(1, events // case.fan)
+    for _ in range(runs):
+        spent, bad, missing = _engine(case, factory, capacity, count)
+        mine.append(spent)
+        violations += bad
+        lost += missing
+        theirs.append(_chain(case, factory, capacity, count))
+    out = count * case.fan
+    us, baseline = (statistics.median(times) / out * 1e6 for times in (mine, theirs))
+    return Row(
+        case.name,
+        loop,
+        capacity,
+        HOPS,
+        WORKERS if "ordered" in case.stages else 1,
+        case.conversations,
+        round(us, 3),
+        round(baseline, 3),
+        round(baseline / us, 2),
+        violations,
+        lost,
+    )
+
+
+def _engine(case: Case, factory: LoopFactory, capacity: int, count: int) -> tuple[float, int, int]:
+    """Return the seconds of one run, order violations, and events lost."""
+    each = max(1, count // case.conversations)
+    payloads = [Token(str(number)) for number in range(each)]
+    taken: list[Any] = []
+    stages = [Stage(kind, capacity) for kind in case.stages]
+    plan = chain_plan(payloads, stages, Stage("sink", capacity), taken.append, case.conversations)
+    with asyncio.Runner(loop_factory=factory) as runner:
+        began = time.perf_counter()
+        runner.run(Session(plan).run())
+        spent = time.perf_counter() - began
+    return spent, *_faults(taken, payloads, case)
+
+
+def _faults(taken: list[Any], payloads: list[Token], case: Case) -> tuple[int, int]:
+    expected = len(payloads) * case.fan * case.conversations
+    if case.conversations > 1:
+        return 0, expected - len(taken)
+    numbers = [int(token.text) for token in taken]
+    violations = sum(before > after for before, after in zip(numbers, numbers[1:], strict=False))
+    return violations, expected - len(taken)
+
+
+def _chain(case: Case, factory: LoopFactory, capacity: int, count: int) -> float:
+    payloads = [Token(str(number)) for number in range(count)]
+    taken: list[Any] = []
+    stages = [Stage(kind, capacity).by_hand() for kind in case.stages]
+    with asyncio.Runner(loop_factory=factory) as runner:
+        began = time.perf_counter()
+        runner.run(run_chain(payloads, stages, capacity, taken.append))
+        return time.perf_counter() - began
