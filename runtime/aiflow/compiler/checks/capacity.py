@@ -17,6 +17,10 @@ def reorder_buffer_keeps_workers_busy(resolved: Resolved) -> Iterator[Diagnostic
     """AF601: the reorder buffer is so small that workers wait for the head of the order.
 
     With k workers, k − 1 may finish before the one whose turn it is; each needs a place.
+
+    Why: Workers that you pay for stand still, though nothing is wrong with the results.
+    For example: a node with "policy": {"workers": 8, "reorder_capacity": 2}.
+    Remedy: set reorder_capacity to workers − 1 or more, or use fewer workers.
     """
     found = Finding("AF601")
     for node in resolved.nodes.values():
@@ -42,7 +46,12 @@ def reorder_buffer_keeps_workers_busy(resolved: Resolved) -> Iterator[Diagnostic
 
 
 def reorder_buffer_has_a_use(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF602: a reorder buffer is never used, because one worker keeps the order anyway."""
+    """AF602: a reorder buffer is never used, because one worker keeps the order anyway.
+
+    Why: It counts in the bound and does nothing.
+    For example: a node with "policy": {"reorder_capacity": 16} and one worker.
+    Remedy: leave reorder_capacity out, or use more workers.
+    """
     found = Finding("AF602")
     for node in resolved.nodes.values():
         policy = node.policy
@@ -66,6 +75,12 @@ def conversations_have_places(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF603: a conversation that cannot leave a node may hold up the others there.
 
     Each active conversation wants a place of its own, in the queue and behind it.
+
+    Why: A slow reader in one conversation then delays the others, which did nothing wrong.
+    For example: eight conversations at once and a node with "policy": {"queue_capacity":
+        4}.
+    Remedy: raise queue_capacity, and workers with reorder_capacity, or lower
+        max_conversations.
     """
     found = Finding("AF603")
     active = min(resolved.graph.max_conversations, _conversations(resolved))

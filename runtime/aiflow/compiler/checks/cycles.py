@@ -15,6 +15,10 @@ def there_is_no_cycle(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF401: events would come back to where they have been, and full queues block for good.
 
     Each node of a cycle waits for a place in the next one's queue, and so for itself.
+
+    Why: Once their queues are full, none of them can ever go on.
+    For example: a → b → a, where the answer of b is led back into a by an ordinary edge.
+    Remedy: remove an edge of the circle.
     """
     found = Finding("AF401")
     for loop in resolved.loops:
@@ -33,7 +37,12 @@ def there_is_no_cycle(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def feedback_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF402: an edge is marked as feedback, which this build cannot honour yet."""
+    """AF402: an edge is marked as feedback, which this build cannot honour yet.
+
+    Why: Without its credit a loop fills its queues and stands still.
+    For example: an edge with "feedback": {"credit": 2, "max_returns": 3}.
+    Remedy: remove the edge, or use a newer AiFlow.
+    """
     found = Finding("AF402")
     for edge in resolved.graph.edges.values():
         if edge.feedback is not None:

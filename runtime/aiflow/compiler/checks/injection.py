@@ -10,10 +10,16 @@ from aiflow.compiler.findings import Check, Finding, did_you_mean, fix, listed
 from aiflow.compiler.resolved import Resolved, ResolvedNode, ResolvedResource
 from aiflow.compiler.values import made
 from aiflow.graph import edits
+from aiflow.graph.secrets import secrets_in, shown_safely
 
 
 def resources_are_given(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF501: an operator asks for a resource, and the node has none or one that is not there."""
+    """AF501: an operator asks for a resource, and the node has none or one that is not there.
+
+    Why: The operator cannot work without it: a chat without a provider has nobody to ask.
+    For example: a chat without "resources": {"provider": "..."}.
+    Remedy: choose a resource of that kind, or add one to the graph.
+    """
     found = Finding("AF501")
     for node in resolved.nodes.values():
         for name, kind in _asked(node):
@@ -37,7 +43,12 @@ def resources_are_given(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def resources_fit(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF502: a node is handed a resource of another kind than its operator asks for."""
+    """AF502: a node is handed a resource of another kind than its operator asks for.
+
+    Why: The operator would call something that cannot answer.
+    For example: a chat that is handed an index of documents as its provider.
+    Remedy: choose a resource of the kind that the message names.
+    """
     found = Finding("AF502")
     for node in resolved.nodes.values():
         for name, kind in _asked(node):
@@ -55,7 +66,12 @@ def resources_fit(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def resource_kinds_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF503: a resource is of a kind that is not installed."""
+    """AF503: a resource is of a kind that is not installed.
+
+    Why: Nobody knows how to start it.
+    For example: a resource {"id": "p", "kind": "providr"}.
+    Remedy: take the suggested kind, or install the package that brings it.
+    """
     found = Finding("AF503")
     for resource, node in _with_user(resolved):
         if resource.type is None:
@@ -74,7 +90,12 @@ def resource_kinds_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def resource_params_are_valid(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF504: a parameter of a resource is unknown, missing, or out of its range."""
+    """AF504: a parameter of a resource is unknown, missing, or out of its range.
+
+    Why: The resource cannot start with it.
+    For example: a provider with "params": {"idle_timeout_s": 0}.
+    Remedy: change the value, or leave it out for the default.
+    """
     found = Finding("AF504")
     for resource, node in _with_user(resolved):
         for flaw in resource.flaws:
@@ -104,6 +125,12 @@ def credentials_are_set(resolved: Resolved) -> Iterator[Diagnostic]:
 
     A file only ever holds the variable's name. It is an error for a run on the real clock;
     else a hint, because the run may be on another machine.
+
+    Why: The provider would refuse every request.
+    For example: a provider with "params": {"credential": "OPENAI_API_KEY"} on a machine
+        where that is not set.
+    Remedy: set the variable before the program starts; never write the key itself into the
+        file.
     """
     found = Finding("AF505")
     find = found.error if resolved.clock == "real" else found.hint
@@ -118,7 +145,7 @@ def credentials_are_set(resolved: Resolved) -> Iterator[Diagnostic]:
                     " {resource}, is not set",
                     "set {variable} before the program starts, or name another one",
                     node=node,
-                    variable=name,
+                    variable=shown_safely(name),
                     resource=resource.entry.id,
                 )
 
@@ -127,6 +154,11 @@ def clock_is_possible(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF506: the virtual clock rules out what a node or resource needs, such as a socket.
 
     An error for a run on the virtual clock, a hint where no clock is asked for.
+
+    Why: On the virtual clock time jumps; a socket or a device would not jump with it.
+    For example: a provider with "params": {"endpoint": "http://127.0.0.1:11434"} and
+        --clock virtual.
+    Remedy: run on the real clock, or let the provider play a trace.
     """
     if resolved.clock == "real":
         return
@@ -156,7 +188,12 @@ def clock_is_possible(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def resources_can_start(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF507: a resource says that it cannot start, for instance because a file is missing."""
+    """AF507: a resource says that it cannot start, for instance because a file is missing.
+
+    Why: The run would end before its first event.
+    For example: a provider with "params": {"trace": "traces/gone.trace"}.
+    Remedy: mend what the sentence names; a path is relative to the graph's file.
+    """
     found = Finding("AF507")
     for resource, node in _with_user(resolved):
         reasons, flaws = made(_objections, resource)
@@ -171,7 +208,12 @@ def resources_can_start(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def resources_are_asked_for(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF508: a node is handed a resource that its operator does not ask for."""
+    """AF508: a node is handed a resource that its operator does not ask for.
+
+    Why: It looks as if the operator used it.
+    For example: a router with "resources": {"provider": "p"}.
+    Remedy: leave it out, or take the suggested name.
+    """
     found = Finding("AF508")
     for node in resolved.nodes.values():
         asked = dict(_asked(node))
@@ -187,9 +229,36 @@ def resources_are_asked_for(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
+def secrets_are_named(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF509: a string in the params looks like a key, which would be handed on with the file.
+
+    Only its first letters are ever shown. The text may be harmless; then accept the warning
+    at the node, with the reason.
+
+    Why: Whoever gets the file, its history or a picture of it could use the key.
+    For example: a provider with "params": {"credential": "sk-proj-..."}, the key itself.
+    Remedy: put the key into an environment variable, write that variable's name into the
+        file, and withdraw a key that has been saved.
+    """
+    found = Finding("AF509")
+    users = {resource.entry.id: node for resource, node in _with_user(resolved)}
+    for secret in secrets_in(resolved.graph):
+        yield found.warning(
+            "{field} of {what} {id} looks like a key ({shown}), which would be handed on with"
+            " the file",
+            "put it into an environment variable and write only that variable's name here",
+            node=secret.id if secret.what == "node" else users.get(secret.id),
+            field=secret.field,
+            what=secret.what,
+            id=secret.id,
+            shown=secret.shown,
+        )
+
+
 CHECKS: tuple[Check, ...] = (
     *(resources_are_given, resources_fit, resource_kinds_are_known, resource_params_are_valid),
     *(credentials_are_set, clock_is_possible, resources_can_start, resources_are_asked_for),
+    secrets_are_named,
 )
 
 

@@ -32,7 +32,14 @@ _ONLY_WITH_A_QUEUE = ("queue_capacity", "workers", "reorder_capacity", "overflow
 
 
 def one_worker_where_serialized(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF301: a node whose events go one at a time has more than one worker."""
+    """AF301: a node whose events go one at a time has more than one worker.
+
+    Why: Two workers at once would tear apart the state that may change only one event at a
+        time.
+    For example: a speech with "policy": {"workers": 4}: four voices would speak at once.
+    Remedy: set workers to 1; to be faster, make the step shorter or split the stream before
+        it.
+    """
     found = Finding("AF301")
     for node, policy in _with_policy(resolved):
         if policy.state in (State.SERIALIZED, State.TRANSACTIONAL) and policy.workers > 1:
@@ -48,7 +55,12 @@ def one_worker_where_serialized(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def state_is_not_looser(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF302: a node's state is looser than its operator can bear, so results would be wrong."""
+    """AF302: a node's state is looser than its operator can bear, so results would be wrong.
+
+    Why: Two events could change the state at once and results would differ from run to run.
+    For example: a chunker with "policy": {"state": "stateless"}.
+    Remedy: leave state out, so that the operator's own holds; a node may only be stricter.
+    """
     found = Finding("AF302")
     for node, policy in _with_policy(resolved):
         own = node.type.state if node.type else State.STATELESS
@@ -66,7 +78,13 @@ def state_is_not_looser(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def policies_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF303: a policy is valid, but this build cannot honour it, and will not ignore it."""
+    """AF303: a policy is valid, but this build cannot honour it, and will not ignore it.
+
+    Why: A policy that is written and not kept is worse than none: you would rely on it.
+    For example: a node with "policy": {"cancel": "shield"} in a version that can only
+        propagate.
+    Remedy: leave the member out, or use a newer AiFlow.
+    """
     found = Finding("AF303")
     for node, policy in _with_policy(resolved):
         for field, value in _not_honoured(node, policy):
@@ -92,6 +110,12 @@ def something_can_be_dropped(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF304: a full queue shall drop events, but none that arrives may ever be dropped.
 
     Only tokens, chunks, audio and keep-alives may; a message or a tool call never is.
+
+    Why: The queue would promise to make room and could not: messages and tool calls are
+        never lost.
+    For example: an aggregate, whose output is a message, connected by an edge with
+        "fanout": "detached".
+    Remedy: make the edge strict, or set overflow to block or error.
     """
     found = Finding("AF304")
     for edge in resolved.edges.values():
@@ -119,7 +143,13 @@ def something_can_be_dropped(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def detached_edges_never_block(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF305: a detached edge blocks when full, which is what detached rules out."""
+    """AF305: a detached edge blocks when full, which is what detached rules out.
+
+    Why: Detached means that a slow reader never makes the sender wait; block means that it
+        does.
+    For example: an edge with "fanout": "detached", "overflow": "block".
+    Remedy: choose drop_oldest, drop_newest or error, or make the edge strict.
+    """
     found = Finding("AF305")
     for edge in resolved.graph.edges.values():
         if edge.fanout == "detached" and edge.overflow == Overflow.BLOCK.value:
@@ -142,6 +172,10 @@ def each_port_has_a_place(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF306: a queue has fewer places than the node has inputs, and each needs one.
 
     One port whose lane has no place would keep the others waiting for good.
+
+    Why: A join would wait for the one input whose events the other input's keep out.
+    For example: a node with three connected inputs and "policy": {"queue_capacity": 2}.
+    Remedy: set queue_capacity to the number of inputs or more.
     """
     found = Finding("AF306")
     for node, policy in _with_policy(resolved):
@@ -159,7 +193,13 @@ def each_port_has_a_place(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def side_effects_are_not_looser(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF307: a node promises weaker side effects than its operator really has."""
+    """AF307: a node promises weaker side effects than its operator really has.
+
+    Why: Retries and speculation rely on this promise; a mail that was sent cannot be sent
+        back.
+    For example: a speech with "policy": {"side_effects": "none"}.
+    Remedy: leave side_effects out, or choose a stricter one than the operator's.
+    """
     found = Finding("AF307")
     for node in resolved.nodes.values():
         own = node.type.side_effects if node.type else SideEffects.NONE
@@ -177,7 +217,12 @@ def side_effects_are_not_looser(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def params_and_policy_agree(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF308: the operator itself says that its params and this policy cannot work."""
+    """AF308: the operator itself says that its params and this policy cannot work.
+
+    Why: Only the operator knows which of its params need which policy.
+    For example: a jsonl whose path lies in a folder that does not exist.
+    Remedy: do what the operator's sentence asks for.
+    """
     found = Finding("AF308")
     for node, policy in _with_policy(resolved):
         sentences, flaws = made(_answers, node, policy)
@@ -191,7 +236,13 @@ def params_and_policy_agree(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def strict_edges_have_no_overflow(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF309: a strict edge has an overflow of its own, where the node's own policy decides."""
+    """AF309: a strict edge has an overflow of its own, where the node's own policy decides.
+
+    Why: It looks as if the edge dropped events; at a strict edge the node's overflow
+        decides.
+    For example: a strict edge with "overflow": "drop_oldest".
+    Remedy: set overflow in the policy of the node behind it, or make the edge detached.
+    """
     found = Finding("AF309")
     for edge in resolved.graph.edges.values():
         if edge.fanout == "strict" and edge.overflow is not None:
@@ -205,7 +256,12 @@ def strict_edges_have_no_overflow(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def sources_have_no_queue(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF310: a source is given a queue or workers, and has neither."""
+    """AF310: a source is given a queue or workers, and has neither.
+
+    Why: It looks as if the source were bounded there; it is bounded by max_conversations.
+    For example: a chat with "policy": {"queue_capacity": 64}.
+    Remedy: leave it out, and bound the node behind the source.
+    """
     found = Finding("AF310")
     for node in resolved.nodes.values():
         given = [name for name in _ONLY_WITH_A_QUEUE if name in node.node.policy]

@@ -30,6 +30,12 @@ def operators_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
 
     The node stays in the graph and in the file as it is, but nobody knows what it would do.
     A plug-in that cannot be loaded is named by its package, also where no node needs it.
+
+    Why: Without its operator nobody knows what the node would do, so nothing can run.
+    For example: a node {"id": "voice", "operator": "speach"}, where the operator is called
+        speech.
+    Remedy: take the suggested name, install the package that brings the operator, or choose
+        another.
     """
     found = Finding("AF101")
     known = resolved.catalog.operators
@@ -61,7 +67,12 @@ def operators_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def edges_join_nodes(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF102: an edge begins or ends at a node that is not in the graph."""
+    """AF102: an edge begins or ends at a node that is not in the graph.
+
+    Why: Events that should go over the edge would have nowhere to come from or go to.
+    For example: an edge "to": "log.in" in a graph whose node is called logs.
+    Remedy: correct the name, or remove the edge.
+    """
     found = Finding("AF102")
     nodes = resolved.graph.nodes
     for edge in resolved.graph.edges.values():
@@ -82,6 +93,12 @@ def edges_join_ports(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF103: an edge begins or ends at a port that its node does not have.
 
     An edge leads from an out-port to an in-port; the out-port `dead` is there at every node.
+
+    Why: Ports are how an operator tells its streams apart; a guess could send text the
+        wrong way.
+    For example: an edge "from": "router.answers": the router has reasoning, answer and
+        refusal.
+    Remedy: use a port that `aiflow operators` lists for the operator, or remove the edge.
     """
     found = Finding("AF103")
     for edge in resolved.graph.edges.values():
@@ -96,7 +113,12 @@ def edges_join_ports(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def edges_have_two_ends(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF104: an end of an edge is missing or is not of the form `node.port`."""
+    """AF104: an end of an edge is missing or is not of the form `node.port`.
+
+    Why: An end that names no port cannot be connected to anything.
+    For example: an edge {"from": "model", "to": "log.in"}, where model.out is meant.
+    Remedy: remove it and connect the two ports anew.
+    """
     found = Finding("AF104")
     for edge in resolved.graph.edges.values():
         if is_broken(edge):
@@ -111,7 +133,12 @@ def edges_have_two_ends(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def edges_differ(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF105: two edges join the same two ports, so every event would arrive twice."""
+    """AF105: two edges join the same two ports, so every event would arrive twice.
+
+    Why: Every event would arrive twice, and be counted, shown and spoken twice.
+    For example: two entries {"from": "model.out", "to": "log.in"}.
+    Remedy: remove one of the two.
+    """
     found = Finding("AF105")
     for edge in resolved.graph.edges.values():
         if edge.number > 1:
@@ -130,6 +157,10 @@ def ids_are_well_formed(resolved: Resolved) -> Iterator[Diagnostic]:
 
     Ids stand in edges (`node.port`) and on the command line (`node.param=value`), where
     other letters would be ambiguous.
+
+    Why: An id such as a.b could be read as port b of node a.
+    For example: a node {"id": "My Model"}.
+    Remedy: rename it; small letters, digits, - and _ will do.
     """
     found = Finding("AF106")
     advice = "use small letters, digits, - and _, and begin with a letter"
@@ -152,7 +183,12 @@ def ids_are_well_formed(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def there_is_a_source(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF107: no node opens a conversation, so nothing would ever happen."""
+    """AF107: no node opens a conversation, so nothing would ever happen.
+
+    Why: A source is what opens a conversation and brings the first event.
+    For example: a router and a screen with no chat, replay or synthetic before them.
+    Remedy: add a source and connect it, or enable the one that is disabled.
+    """
     nodes = resolved.nodes.values()
     # An operator nobody knows may be one; that is said already.
     if not any(node.is_source or node.type is None for node in nodes):
@@ -166,7 +202,13 @@ def there_is_a_source(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def there_is_a_sink(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF108: no node is a sink, so nothing would ever be seen and nothing measured."""
+    """AF108: no node is a sink, so nothing would ever be seen and nothing measured.
+
+    Why: Work would be done whose result nobody sees, and no time to the first token can be
+        taken.
+    For example: a chat model that is connected to a chunker, and the chunker to nothing.
+    Remedy: connect a sink, such as screen, jsonl or counter.
+    """
     nodes = resolved.nodes.values()
     if nodes and not any(node.is_sink or node.type is None for node in nodes):
         yield Finding("AF108").error(
@@ -179,7 +221,13 @@ def there_is_a_sink(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def nodes_are_reachable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF109: no source leads to a node, so it would never receive an event."""
+    """AF109: no source leads to a node, so it would never receive an event.
+
+    Why: It takes memory and attention, and looks as if it did something.
+    For example: a chunker and a screen that are connected to each other and to nothing
+        else.
+    Remedy: connect a source to what stands before it, or remove it.
+    """
     found = Finding("AF109")
     behind = {
         id: [edge.target.node for edge in node.outgoing] for id, node in resolved.nodes.items()
@@ -197,7 +245,12 @@ def nodes_are_reachable(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def inputs_are_connected(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF110: nothing is connected to an input that the operator needs."""
+    """AF110: nothing is connected to an input that the operator needs.
+
+    Why: The operator would wait for events that cannot come.
+    For example: a screen without an edge into its port in.
+    Remedy: connect an output of the right type to it, or remove the node.
+    """
     found = Finding("AF110")
     for node in resolved.nodes.values():
         connected = {edge.target.port for edge in node.incoming}
@@ -217,6 +270,11 @@ def version_is_known(resolved: Resolved) -> Iterator[Diagnostic]:
 
     Of a newer minor version the unknown fields are kept but have no effect; of a newer major
     version nothing can be relied on, so it can be looked at but neither run nor saved.
+
+    Why: What this program does not know, it cannot do; running without it would be another
+        run.
+    For example: a file that says "version": "2.0" in a program that knows 1.0.
+    Remedy: open it with a newer AiFlow.
     """
     version = resolved.graph.version
     text = "the file is of version {version}, newer than {ours}, which this program knows"
@@ -233,7 +291,12 @@ def version_is_known(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def measured_nodes_are_sinks(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF112: `measure` names something that is no sink, so no time can be taken there."""
+    """AF112: `measure` names something that is no sink, so no time can be taken there.
+
+    Why: Time to the first processed token is taken where the graph's text ends up.
+    For example: "measure": ["router"], where a sink behind the router is meant.
+    Remedy: name sinks of this graph, or leave measure out to take every sink.
+    """
     found = Finding("AF112")
     sinks = [id for id, node in resolved.nodes.items() if node.is_sink]
     for id in dict.fromkeys(resolved.graph.measure):
@@ -261,7 +324,14 @@ def measured_nodes_are_sinks(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def fields_have_their_shape(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF113: a field holds another kind of value than it must, so it has no effect."""
+    """AF113: a field holds another kind of value than it must, so it has no effect.
+
+    Why: A value of the wrong kind is ignored, and the run would not be the one that was
+        written.
+    For example: a node with "policy": 8, where an object such as {"queue_capacity": 8} is
+        meant.
+    Remedy: write the kind of value that the message names, or leave the field out.
+    """
     found = Finding("AF113")
     for place, extra, known, where in _entries(resolved.graph):
         for field in extra:
@@ -283,6 +353,10 @@ def fields_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
 
     It is kept in the file. Names that begin with `$`, such as `$schema`, are for other
     programs and are never reported.
+
+    Why: A misspelt field does nothing, silently.
+    For example: a node with "polcy": {"workers": 4}, which runs with one worker.
+    Remedy: take the suggested name, or remove the field.
     """
     found = Finding("AF114")
     if resolved.graph.version > VERSION:

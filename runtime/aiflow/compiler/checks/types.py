@@ -15,7 +15,12 @@ from aiflow.policies import Overflow
 
 
 def params_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF201: a node has a parameter that its operator does not know."""
+    """AF201: a node has a parameter that its operator does not know.
+
+    Why: A misspelt parameter does nothing, silently; the default would be used.
+    For example: a chunker with "params": {"max_token": 5}.
+    Remedy: take the suggested name, or remove it.
+    """
     found = Finding("AF201")
     for node in resolved.nodes.values():
         for flaw in node.param_flaws:
@@ -32,7 +37,12 @@ def params_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def params_are_valid(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF202: a parameter of a node is missing, of another kind or out of its range."""
+    """AF202: a parameter of a node is missing, of another kind or out of its range.
+
+    Why: The operator cannot work with it.
+    For example: a chunker with "params": {"max_tokens": 0}, which would never end a chunk.
+    Remedy: change the value to one in the range that the message names.
+    """
     found = Finding("AF202")
     for node in resolved.nodes.values():
         for flaw in node.param_flaws:
@@ -53,6 +63,11 @@ def port_types_agree(resolved: Resolved) -> Iterator[Diagnostic]:
 
     Types are checked along the whole way: what passes a delay unchanged is still a token
     behind it.
+
+    Why: The operator would be handed something it has no code for, in the middle of a run.
+    For example: the port control of a chat model connected to a speech, which takes text.
+    Remedy: connect another port, or put an operator between that turns the one into the
+        other.
     """
     found = Finding("AF203")
     for edge in resolved.edges.values():
@@ -74,7 +89,12 @@ def port_types_agree(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def policy_fields_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF204: a node's policy has a member that does not exist."""
+    """AF204: a node's policy has a member that does not exist.
+
+    Why: A misspelt member does nothing, silently; the default would be used.
+    For example: a node with "policy": {"queue": 4}, where queue_capacity is meant.
+    Remedy: take the suggested name, or remove it.
+    """
     found = Finding("AF204")
     for node in resolved.nodes.values():
         for flaw in node.policy_flaws:
@@ -90,7 +110,13 @@ def policy_fields_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def policies_are_valid(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF205: a member of a node's policy is of another kind or out of its range."""
+    """AF205: a member of a node's policy is of another kind or out of its range.
+
+    Why: A policy out of its range has no meaning: a queue without a place, no worker at
+        all.
+    For example: a node with "policy": {"workers": 0}.
+    Remedy: change the value to one in the range that the message names.
+    """
     found = Finding("AF205")
     for node in resolved.nodes.values():
         for flaw in node.policy_flaws:
@@ -107,7 +133,12 @@ def policies_are_valid(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def conversations_are_bounded(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF206: fewer than one conversation may be active, so none would ever begin."""
+    """AF206: fewer than one conversation may be active, so none would ever begin.
+
+    Why: Sources wait until their conversation may be active.
+    For example: "max_conversations": 0.
+    Remedy: set it to 1 or more; 8 is the default.
+    """
     count = resolved.graph.max_conversations
     if count < 1:
         yield Finding("AF206").error(
@@ -120,7 +151,13 @@ def conversations_are_bounded(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def edge_values_are_valid(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF207: a value of an edge is none of those it may have."""
+    """AF207: a value of an edge is none of those it may have.
+
+    Why: Nobody could say what the edge does when the queue behind it is full.
+    For example: an edge with "fanout": "loose".
+    Remedy: choose one of the values that the message names, or leave it out for the
+        default.
+    """
     found = Finding("AF207")
     for edge in resolved.graph.edges.values():
         for field, value, wanted in _bad_values(edge):
