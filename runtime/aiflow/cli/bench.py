@@ -1,0 +1,92 @@
+"""`aiflow bench`: the measures of the engine, taken on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from aiflow.bench.engine import Row, rows
+from aiflow.cli.console import complain, put, put_json, say
+from aiflow.cli.exits import Exit, UsageError, unwritable
+
+_MOST_RUNS = 1000
+_HEAD = f"{'case':<56} {'loop':<8} {'q':>3} {'k':>2} {'µs/event':>9} {'by hand':>9} {'ratio':>7}"
+
+
+def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+    """Add the command and what it measures to the program's parser."""
+    parser = commands.add_parser("bench", help="measure the engine on this machine")
+    measures = parser.add_subparsers(title="measures", metavar="MEASURE", required=True)
+    engine = measures.add_parser(
+        "engine",
+        parents=[common],
+        help="the engine against a chain of queues written by hand",
+        description="Time the engine, with all its laws and metrics on, against an expert's"
+        " chain of asyncio queues, both in one run. A ratio above 1 means that the engine is"
+        " faster.",
+    )
+    engine.add_argument(
+        "--runs", type=int, default=5, metavar="N", help="runs of each side, medians are taken"
+    )
+    engine.add_argument("--out", metavar="DIR", help="write engine.json there too")
+    engine.add_argument("--json", action="store_true", help="print one JSON object")
+    engine.add_argument(
+        "--full", action="store_true", help="every case on every loop, ten times as long"
+    )
+    engine.set_defaults(command=bench_engine)
+
+
+def bench_engine(options: argparse.Namespace) -> int:
+    """Measure and print; a lost event or a broken order is a failure."""
+    if not 1 <= options.runs <= _MOST_RUNS:
+        raise UsageError(f"--runs is {options.runs}; it must be 1 to {_MOST_RUNS}")
+    out = _folder(options.out)
+    if not options.json:
+        put(_HEAD)
+    measured = []
+    for row in rows(options.runs, full=options.full):
+        measured.append(row)
+        # Measuring takes minutes: each row is shown as soon as it is there.
+        (say if options.json else put)(_line(row))
+    result = {"rows": [row.to_dict() for row in measured]}
+    if options.json:
+        put_json(result)
+    if out is not None:
+        _write(out / "engine.json", result)
+    if faulty := [row for row in measured if row.lost or row.order_violations]:
+        first = faulty[0]
+        complain(
+            f"{len(faulty)} rows have lost or disordered events, first: {first.case} at"
+            f" q = {first.q} on {first.loop}; this is a bug in the engine"
+        )
+        return Exit.FAILED
+    return Exit.DONE
+
+
+def _line(row: Row) -> str:
+    faults = f"  {row.lost} lost, {row.order_violations} out of order"
+    return (
+        f"{row.case:<56} {row.loop:<8} {row.q:>3} {row.k:>2} {row.us_per_event:>9.2f}"
+        f" {row.baseline_us:>9.2f} {row.ratio:>6.2f}×"
+        + (faults if row.lost or row.order_violations else "")
+    )
+
+
+def _folder(name: str | None) -> Path | None:
+    """Return the folder for the results, made if need be: before minutes are spent."""
+    if name is None:
+        return None
+    try:
+        Path(name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(name, error) from error
+    return Path(name)
+
+
+def _write(path: Path, result: object) -> None:
+    try:
+        path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise unwritable(str(path), error) from error
