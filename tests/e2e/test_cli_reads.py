@@ -261,7 +261,9 @@ class TestUsage:
         assert "--help" in called.err
         assert len(called.err.splitlines()) == 1
 
-    @pytest.mark.parametrize("command", ["run", "check", "operators", "normalize", "replay"])
+    @pytest.mark.parametrize(
+        "command", ["run", "check", "operators", "schema", "normalize", "replay", "bench"]
+    )
     def test_every_command_has_help(self, aiflow, command: str) -> None:
         """Help goes to stdout and is no error."""
         called = aiflow(command, "--help")
