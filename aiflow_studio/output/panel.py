@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from aiflow_studio.runs.host import OutputLine
+from aiflow.engine.outputs import OutputLine
 from aiflow_studio.ui.theme import Theme
 
 #: Characters a column keeps; once they are exceeded, a quarter is let go at a time.

@@ -14,12 +14,13 @@ from typing import Any
 from aiflow.compiler.compile import compile as compile_graph
 from aiflow.compiler.diagnostics import Severity
 from aiflow.compiler.strategies import apply_strategy
+from aiflow.engine.outputs import OutputLine
 from aiflow.engine.session import Session
 from aiflow.errors import CompileError, EngineError
 from aiflow.graph import codec
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.registry import Catalog
-from aiflow_studio.runs.host import OutputLine, RunRequest
+from aiflow_studio.runs.host import RunRequest
 
 #: Seconds that operators get to end after a stop, before they are reported and left behind.
 PATIENCE_S = 1.0
@@ -100,12 +101,7 @@ class EmbeddedHost:
 
     def outputs(self, after: int) -> list[OutputLine]:
         """Return what sinks showed since line `after`, oldest first."""
-        if self._session is None:
-            return []
-        return [
-            OutputLine(line.number, line.node, line.conversation, line.text)
-            for line in self._session.outputs(after)
-        ]
+        return [] if self._session is None else self._session.outputs(after)
 
     def tap(self, edge: str, keep: int) -> list[dict[str, Any]]:
         """Return the last `keep` events of an edge since it was first asked for, oldest first."""

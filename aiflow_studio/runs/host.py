@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from aiflow.engine.outputs import OutputLine
 from aiflow.metrics.snapshot import Snapshot
 
 
@@ -29,21 +30,6 @@ class RunRequest:
     repeats: bool = False
     seed: int = 0
     inputs: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class OutputLine:
-    """Text that a sink showed.
-
-    Attributes:
-        number: +1 per line over the whole run, from 1; asks continue after the last seen.
-        node: the sink. `conversation`: whose text it is.
-    """
-
-    number: int
-    node: str
-    conversation: str
-    text: str
 
 
 class RunHost(Protocol):

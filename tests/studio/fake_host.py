@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from aiflow.engine.outputs import OutputLine
 from aiflow.errors import CompileError
 from aiflow.graph import codec
 from aiflow.metrics.snapshot import EdgeStats, LatencyStats, NodeStats, Phase, Snapshot
-from aiflow_studio.runs.host import OutputLine, RunRequest
+from aiflow_studio.runs.host import RunRequest
 
 STEP_S = 1 / 15
 #: Node -> seconds at which its queue begins to fill; one event every quarter of a second.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
+from aiflow.engine.outputs import OutputLine
 from aiflow_studio.output.panel import MOST_CHARACTERS, MOST_COLUMNS, OutputPanel
-from aiflow_studio.runs.host import OutputLine
 from aiflow_studio.ui.theme import DARK, LIGHT
 
 
