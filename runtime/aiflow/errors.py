@@ -13,6 +13,7 @@ AiFlowError
 │   └── SequenceError           a sequence number came twice or too late
 ├── ResourceError               a resource could not start (credential not set, file missing)
 ├── TraceError                  a trace file cannot be read
+├── InputFileError              a text or document that a graph reads cannot be used
 └── ProviderError               a model endpoint refused, timed out or spoke nonsense
 
 Each class takes values, builds its own sentence (what, where, what to do) and keeps
@@ -173,6 +174,18 @@ class TraceError(AiFlowError):
 
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(f"{where}: {reason}")
+        self.where = where
+
+
+class InputFileError(AiFlowError):
+    """A text or document that a graph reads cannot be used.
+
+    Attributes:
+        where: its path as the graph names it.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"the file {where}: {reason}")
         self.where = where
 
 
