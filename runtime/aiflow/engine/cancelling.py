@@ -20,6 +20,7 @@ def cancel_turn(turn: Turn, terminal: Terminal, at: float) -> None:
         at: the time now.
     """
     turn.epoch += 1
+    turn.given_up_at = at
     for lane in turn.lanes.values():
         if not lane.is_closed:
             kill(lane, terminal)

@@ -159,6 +159,7 @@ class Turn:
         epoch: raised by a cancel; events of an older epoch are not worked on any more.
         in_flight: events of this turn that the runtime holds.
         open_lanes: nodes at which the turn has not ended.
+        given_up_at: when it was cancelled, if it was.
         marks: source -> what it marked -> when.
     """
 
@@ -166,6 +167,7 @@ class Turn:
         "conversation",
         "epoch",
         "error",
+        "given_up_at",
         "in_flight",
         "is_cancelled",
         "lanes",
@@ -183,6 +185,7 @@ class Turn:
         self.epoch = 0
         self.in_flight = 0
         self.is_cancelled = False
+        self.given_up_at = opened_at
         self.error: BaseException | None = None
         self.lanes: dict[str, Lane] = {}
         self.open_lanes = 0

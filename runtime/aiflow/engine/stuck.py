@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import FrameType
 
 from aiflow.engine.cells import Call, Turn
@@ -18,7 +18,7 @@ _DEPTH = 20
 def stuck_calls(turns: Iterable[Turn], at: float) -> tuple[StallError, ...]:
     """Return an error for each cancelled call whose operator is still at work."""
     return tuple(
-        StallError(lane.guardian.id, at - call.started_at, _stack(call))
+        StallError(lane.guardian.id, at - turn.given_up_at, _stack(call))
         for turn in turns
         for lane in turn.lanes.values()
         for call in ((lane.source.hand,) if lane.source is not None else tuple(lane.calls))
@@ -32,7 +32,23 @@ def _stack(call: Call) -> str:
     if isinstance(owner, Worker) and owner.is_threaded:
         return "".join(map(_format, _our_threads()))
     task = getattr(owner, "task", None)
-    return "" if task is None else "".join(map(_format, task.get_stack(limit=_DEPTH)))
+    return "" if task is None else "".join(map(_line, _frames(task.get_coro())))
+
+
+def _frames(awaited: object) -> Iterator[FrameType]:
+    """Yield the frames of a coroutine and of what it awaits, outermost first."""
+    for _ in range(_DEPTH):
+        kind = next((kind for kind in ("cr", "ag", "gi") if hasattr(awaited, f"{kind}_frame")), "")
+        if not kind:
+            return
+        frame = getattr(awaited, f"{kind}_frame")
+        if frame is not None:
+            yield frame
+        awaited = getattr(awaited, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
+
+
+def _line(frame: FrameType) -> str:
+    return "".join(traceback.format_stack(frame, limit=1))
 
 
 def _our_threads() -> list[FrameType]:
