@@ -19,7 +19,7 @@ from aiflow.graph.model import Graph
 from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.registry import Catalog
 from aiflow_studio.document.document import Document
-from aiflow_studio.document.files import save_as
+from aiflow_studio.document.files import rebase_paths, save_as
 from aiflow_studio.problems.linter import Linter
 from aiflow_studio.ui.dialogs import (
     GRAPH_SUFFIX,
@@ -30,6 +30,9 @@ from aiflow_studio.ui.dialogs import (
     ask_yes_no,
     tell,
 )
+
+#: Tells one state of a file from another: time of the last change, and size.
+_State = tuple[int, int]
 
 
 class FileDesk(QObject):
@@ -61,6 +64,7 @@ class FileDesk(QObject):
         self._window = window
         self._before_leaving = before_leaving
         self._path: Path | None = None
+        self._seen: _State | None = None
         document.changed.connect(self.moved)
 
     @property
@@ -86,12 +90,12 @@ class FileDesk(QObject):
         Raises:
             GraphFileError: the file cannot be read or is no graph; nothing has changed.
         """
-        self._take(codec.load(path), path)
+        seen = _state_of(path)
+        self._take(codec.load(path), path, seen)
 
     async def new(self) -> None:
         """Begin an empty document."""
-        if await self.may_leave():
-            await self._before_leaving()
+        if await self._leave():
             self._take(Graph(), None)
 
     async def open(self) -> None:
@@ -104,21 +108,27 @@ class FileDesk(QObject):
         """Open a file in place of the document; say whether it was opened."""
         try:
             # Read first: nobody should be asked about changes for a file that cannot be opened.
-            graph = codec.load(path)
+            codec.load(path)
+            if not await self._leave():
+                return False
+            # And again: by now the changes may have been saved to this very file.
+            seen = _state_of(path)
+            self._take(codec.load(path), None if as_copy else path, seen)
         except GraphFileError as error:
             tell(self._window, "Not opened", str(error))
             return False
-        if not await self.may_leave():
-            return False
-        await self._before_leaving()
-        self._take(graph, None if as_copy else path)
         return True
 
     async def save(self) -> bool:
         """Save to the document's file, or ask for one; say whether it is saved."""
-        if self._path is None:
+        path = self._path
+        if path is None:
             return await self.save_as()
-        return self._write(self._path)
+        now = _state_of(path)
+        # One that is gone harms nobody: it is written again.
+        if now is not None and now != self._seen and not await self._may_overwrite(path):
+            return False
+        return self._write(path)
 
     async def save_as(self) -> bool:
         """Ask where to save, and go on with that file; say whether it is saved."""
@@ -157,7 +167,24 @@ class FileDesk(QObject):
             return await self.save()
         return answer is Answer.DISCARD
 
-    def _take(self, graph: Graph, path: Path | None) -> None:
+    async def _leave(self) -> bool:
+        """Ask about unsaved changes and end the run; say whether the document may go."""
+        if not await self.may_leave():
+            return False
+        asked_about = self._document.graph
+        await self._before_leaving()
+        # A run may take its time to end, and the person goes on working meanwhile.
+        return self._document.graph is asked_about or await self.may_leave()
+
+    async def _may_overwrite(self, path: Path) -> bool:
+        question = (
+            f"{path.name} has been changed by another program since it was opened or saved here."
+            " Overwrite what is in it now? To keep both, cancel and save under another name."
+        )
+        return await ask_yes_no(self._window, "Changed meanwhile", question, "Overwrite")
+
+    def _take(self, graph: Graph, path: Path | None, seen: _State | None = None) -> None:
+        self._seen = seen
         self._go_to(path)
         self._document.load(graph)
         self.moved.emit()
@@ -172,12 +199,15 @@ class FileDesk(QObject):
 
     def _write(self, path: Path) -> bool:
         try:
-            written = save_as(path, self._document.graph, self._catalog, self.base)
+            save_as(path, self._document.graph, self._catalog, self.base)
         except GraphFileError as error:
             tell(self._window, "Not saved", str(error))
             return False
-        self._document.replace(written, "Lead paths from the new folder")
+        # No step of the history: undone, it would leave paths that start from the old folder.
+        old, new = self.base, path.resolve().parent
+        self._document.rewrite(lambda graph: rebase_paths(graph, self._catalog, old, new))
         self._document.mark_saved()
+        self._seen = _state_of(path)
         self._go_to(path)
         self.moved.emit()
         return True
@@ -202,3 +232,12 @@ def examples() -> list[Path]:
     except FileNotFoundError:
         return []
     return sorted(folder.glob(f"*{GRAPH_SUFFIX}"))
+
+
+def _state_of(path: Path) -> _State | None:
+    """Return how a file is now; None where there is none, or nobody may know."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -103,9 +103,10 @@ class StatusBar(QStatusBar):
         """What the left half says, without its dress."""
         return "  ".join("".join(text for text, _ in part) for part in self._words.parts)
 
-    def show_document(self, is_saved: bool) -> None:
-        """Show whether the document has changes that are in no file."""
-        self._saved.setText("saved" if is_saved else "unsaved changes")
+    def show_document(self, *, is_saved: bool, has_file: bool) -> None:
+        """Show whether the document has changes that are in no file, or no file at all."""
+        unchanged = "saved" if has_file else "not saved"
+        self._saved.setText(unchanged if is_saved else "unsaved changes")
 
     def show_problems(self, problems: int) -> None:
         """Show how many problems there are."""

@@ -78,7 +78,7 @@ class MainWindow(QMainWindow):
         self.setWindowModified(is_dirty)
         self.setWindowFilePath(str(path) if path is not None else "")
         self.file_label.setText(f"{shown}{mark}")
-        self.status.show_document(not is_dirty)
+        self.status.show_document(is_saved=not is_dirty, has_file=path is not None)
 
     def show_problem_count(self, problems: int) -> None:
         """Put the number of problems on their tab and into the status bar."""

@@ -69,6 +69,30 @@ class Document(QObject):
         self._saved = self._graph
         self.undo_stack.setClean()
 
+    def rewrite(self, change: Callable[[Graph], Graph]) -> None:
+        """Make a change that is no step: in the graph, and in all that can be undone or redone.
+
+        What the document owes its surroundings, such as the folder that its paths start from,
+        is not to be taken back by an undo.
+
+        Args:
+            change: gives the same object where a graph needs no change.
+        """
+        # By identity, as `is_dirty` asks: a graph that stands in two steps stays one graph.
+        changed: dict[int, tuple[Graph, Graph]] = {}
+
+        def once(graph: Graph) -> Graph:
+            if id(graph) not in changed:
+                changed[id(graph)] = (graph, change(graph))
+            return changed[id(graph)][1]
+
+        for at in range(self.undo_stack.count()):
+            step = self.undo_stack.command(at)
+            assert isinstance(step, _ReplaceGraph), "the stack holds steps of one kind"
+            step.rewrite(once)
+        self._saved = once(self._saved)
+        self._show(once(self._graph))
+
     def _show(self, graph: Graph) -> None:
         before, self._graph = self._graph, graph
         if before is not graph:
@@ -102,6 +126,10 @@ class _ReplaceGraph(QUndoCommand):
         # Typed back to where it began: a step that does nothing is no step.
         self.setObsolete(self.after is self._before)
         return True
+
+    def rewrite(self, change: Callable[[Graph], Graph]) -> None:
+        """Lead from another graph to another graph."""
+        self._before, self.after = change(self._before), change(self.after)
 
     def redo(self) -> None:
         self._show(self.after)
