@@ -35,8 +35,13 @@ class Settings(BaseModel):
     geometry: str = ""
 
     def with_recent(self, path: Path) -> Settings:
-        """Return the settings with `path` as the newest file."""
+        """Return the settings with `path` as the newest file.
+
+        On Linux a name need not be text; such a one has no form in JSON and is not remembered.
+        """
         text = str(path)
+        if not _is_text(text):
+            return self
         others = [other for other in self.recent if other != text]
         return self.model_copy(update={"recent": (text, *others)[:MOST_RECENT]})
 
@@ -75,6 +80,7 @@ class SettingsFile:
         """Write the file whole or not at all; a failure costs nothing but memory of choices."""
         if self._path is None:
             return
+        data = settings.model_dump_json(indent=2) + "\n"
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=self._path.parent, prefix=_FILE)
@@ -83,9 +89,17 @@ class SettingsFile:
             return
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(settings.model_dump_json(indent=2) + "\n")
+                file.write(data)
             Path(temporary).replace(self._path)
         except OSError as error:
             _log.info("settings are not kept: %s", error)
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -37,13 +37,16 @@ def holds_graph(data: QMimeData) -> bool:
     return data.hasFormat(MIME) or (data.hasText() and data.text()[:1000].lstrip()[:1] == "{")
 
 
-def from_mime(data: QMimeData) -> Graph:
+def from_mime(data: QMimeData | None) -> Graph:
     """Return the graph that a clipboard holds.
+
+    Args:
+        data: what the system hands out; None where its owner is gone.
 
     Raises:
         GraphFileError: it holds none, or one that this program must not take apart.
     """
-    raw = bytes(data.data(MIME).data()) if data.hasFormat(MIME) else data.text().encode("utf-8")
+    raw = _raw(data) if data is not None else b""
     if not raw.strip():
         raise GraphFileError(_WHERE, "there are no nodes on it", "copy some first")
     if len(raw) > MAX_BYTES:
@@ -59,3 +62,10 @@ def from_mime(data: QMimeData) -> Graph:
             "paste it in a newer AiFlow",
         )
     return graph
+
+
+def _raw(data: QMimeData) -> bytes:
+    if data.hasFormat(MIME):
+        return bytes(data.data(MIME).data())
+    # Half of a surrogate pair is no text; the codec says so when it meets it.
+    return data.text().encode("utf-8", "surrogatepass")

@@ -60,3 +60,13 @@ def test_nothing_is_remembered_without_a_folder() -> None:
     nowhere.write(Settings(theme="light"))
 
     assert nowhere.read() == Settings()
+
+
+def test_a_name_that_is_no_text_is_not_remembered(tmp_path: Path) -> None:
+    """A file's name may be any bytes; the settings stay writable and leave no draft behind."""
+    settings = Settings().with_recent(Path("/a/b.json"))
+
+    SettingsFile(tmp_path).write(settings.with_recent(Path("/a/\udcff.json")))
+
+    assert SettingsFile(tmp_path).read().recent == (str(Path("/a/b.json")),)
+    assert [path.name for path in tmp_path.iterdir()] == ["settings.json"]

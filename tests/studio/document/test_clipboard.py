@@ -53,3 +53,18 @@ def test_what_is_no_graph_is_refused_in_a_sentence(qapp, text, word):
 
     with pytest.raises(GraphFileError, match=word):
         clipboard.from_mime(data)
+
+
+def test_a_clipboard_whose_owner_is_gone_holds_nothing():
+    """The system may hand out no data at all; that is a sentence, not a crash."""
+    with pytest.raises(GraphFileError, match="there are no nodes on it"):
+        clipboard.from_mime(None)
+
+
+def test_half_a_surrogate_pair_is_refused_with_a_sentence(qapp):
+    """Text that is no Unicode is foreign like any other."""
+    data = QMimeData()
+    data.setText('{"format": "\ud800"}')
+
+    with pytest.raises(GraphFileError, match="the clipboard"):
+        clipboard.from_mime(data)
