@@ -120,14 +120,24 @@ def _hear_qt(kind: QtMsgType, _context: QMessageLogContext, message: str) -> Non
 
 
 def _hear_signals(studio: Studio) -> None:
-    """Close the window on Ctrl-C, with its question; leave at once when told to terminate."""
+    """Close the window on Ctrl-C, with its question; leave at once when told to terminate.
+
+    Whoever is impatient says it twice; the second finds nothing to do.
+    """
     loop = asyncio.get_running_loop()
+
+    def close() -> None:
+        if not studio.closed.done():
+            studio.window.close()
+
+    def terminate() -> None:
+        if not studio.closed.done():
+            studio.errands.run(studio.leave(), "terminate")
+
     # Windows has no such handlers; there Ctrl-C ends the program as ever.
     with contextlib.suppress(NotImplementedError):
-        loop.add_signal_handler(signal.SIGINT, studio.window.close)
-        loop.add_signal_handler(
-            signal.SIGTERM, lambda: studio.errands.run(studio.leave(), "terminate")
-        )
+        loop.add_signal_handler(signal.SIGINT, close)
+        loop.add_signal_handler(signal.SIGTERM, terminate)
 
 
 def _let_go() -> None:

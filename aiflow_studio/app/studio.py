@@ -88,7 +88,7 @@ class Studio(QObject):
         super().__init__()
         self._settings_file = settings
         self._settings = settings.read()
-        self._is_closing = False
+        self._is_closing = self._is_leaving = False
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.crash = crash
         self.errands = Errands(crash.report)
@@ -172,7 +172,12 @@ class Studio(QObject):
             self._is_closing = False
 
     async def leave(self) -> None:
-        """End the run and close the window, without asking."""
+        """End the run and close the window, without asking; only the first call does."""
+        if self._is_leaving:
+            return
+        self._is_leaving = True
+        # What would be typed while the run ends would be lost.
+        self.window.setEnabled(False)
         self._remember()
         # The host cancels what does not end by itself; this is for one that hangs.
         try:

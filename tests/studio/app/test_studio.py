@@ -120,6 +120,19 @@ def test_discard_closes_and_ends_the_run(studio: Studio, host: FakeHost, qtbot: 
     assert host.phase == "cancelled"
 
 
+def test_leaving_twice_is_leaving_once(
+    studio: Studio, host: FakeHost, wait_for: Await, tmp_path: Path
+) -> None:
+    """An impatient second end finds nothing to do, also when everything is taken down."""
+    wait_for(studio.leave())
+    (tmp_path / "settings" / "settings.json").unlink()
+
+    wait_for(studio.leave())
+
+    assert host.calls.count("kill") == 1
+    assert not (tmp_path / "settings" / "settings.json").exists()
+
+
 def test_save_in_the_prompt_asks_for_a_name_and_cancel_there_keeps_the_window(
     studio: Studio, qtbot: QtBot
 ) -> None:
