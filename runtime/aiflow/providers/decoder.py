@@ -50,6 +50,7 @@ class StreamDecoder:
         self._is_ended = False
         self._has_bytes = False
         self._has_frames = False
+        self._reported: Failure | None = None
         self.failure: Failure | None = None
 
     @property
@@ -113,14 +114,20 @@ class StreamDecoder:
             return self._fail(Failure(text, "protocol"))
         if text == _END_MARKER:
             return self._end(is_marked=True)
-        values = _documents(text)
-        if frame.kind == "error" or frame.event == "error":
-            return self._fail(_reported(values, text))
-        return self._read_values(values) if values else [_malformed(text)]
+        is_error = frame.kind == "error" or frame.event == "error"
+        values, torn = _documents(text), ""
+        if not values:
+            values, torn = _documents_by_line(text)
+        if is_error and not values:
+            return self._report(_reported(text))
+        payloads: list[Payload] = [_malformed(torn)] if torn else []
+        return payloads + self._read_values(values, is_error=is_error)
 
-    def _read_values(self, values: list[Any]) -> list[Payload]:
+    def _read_values(self, values: list[Any], *, is_error: bool) -> list[Payload]:
         payloads: list[Payload] = []
         for value in values:
+            if is_error or _is_report(value):
+                return payloads + self._report(_reported(value))
             if not isinstance(value, Mapping):
                 payloads.append(_malformed(json.dumps(value)))
                 continue
@@ -132,7 +139,17 @@ class StreamDecoder:
                 return payloads + self._end(is_marked=True)
         return payloads
 
+    def _report(self, failure: Failure) -> list[Payload]:
+        """Fail, now or as soon as the provider has said how the answer ends."""
+        if not self._reader.says_more_after_error:
+            return self._fail(failure)
+        self._has_frames = True
+        self._reported = self._reported or failure
+        return []
+
     def _end(self, *, is_marked: bool) -> list[Payload]:
+        if self._reported:
+            return self._fail(self._reported)
         self._is_ended = True
         finishes = self._reader.finish(is_marked=is_marked)
         if any(finish.data["reason"] == "incomplete" for finish in finishes):
@@ -141,6 +158,8 @@ class StreamDecoder:
 
     def _fail(self, failure: Failure) -> list[Payload]:
         self._is_ended = True
+        # What was reported first says more than what came of it.
+        failure = self._reported or failure
         self.failure = failure
         data = {
             "choice": 0,
@@ -187,9 +206,26 @@ def _documents(text: str) -> list[Any]:
     return [part for value in values for part in (value if isinstance(value, list) else [value])]
 
 
-def _reported(values: list[Any], text: str) -> Failure:
+def _documents_by_line(text: str) -> tuple[list[Any], str]:
+    """Return the objects that stand whole on one line, and the rest.
+
+    A gateway may put an error into an event that was not at its end.
+    """
+    values: list[Any] = []
+    torn = []
+    for line in text.split("\n"):
+        found = _documents(line) if line.lstrip().startswith("{") else []
+        values += found
+        torn += [] if found else [line]
+    return values, "\n".join(torn)
+
+
+def _is_report(value: object) -> bool:
+    return isinstance(value, Mapping) and value.get("type") == "error"
+
+
+def _reported(report: object) -> Failure:
     """Return the reading of what a server called an error by a field or an event's name."""
-    report = values[0] if values else text
     if isinstance(report, Mapping) and report.get("error"):
         return Failure.of_report(report["error"], report)
     return Failure.of_report(report)

@@ -42,10 +42,13 @@ class FrameReader(Protocol):
     Attributes:
         failure: set once the provider has reported an error; nothing is read after it.
         is_at_end: a frame has marked the end; nothing is read after it.
+        says_more_after_error: an error event is followed by one that ends the answer, so
+            reading goes on to that.
     """
 
     failure: Failure | None
     is_at_end: bool
+    says_more_after_error: bool
 
     def read(self, value: Mapping[str, Any], *, is_event: bool) -> list[Payload]:
         """Return the payloads of one JSON object.

@@ -23,6 +23,7 @@ _PASSING_WORDS = (
     "overload",
     "rate_limit",
     "server_error",
+    "api_error",
     "internal_error",
     "network_error",
     "timeout",
@@ -47,6 +48,7 @@ class Failure:
         code: the provider's code as it came: a word, a number or None.
         type: the provider's class of errors, None where it gives none.
         status: HTTP status that it stands for, None where none is known.
+        status_name: the provider's own name of it, such as RESOURCE_EXHAUSTED; None as a rule.
     """
 
     message: str
@@ -56,10 +58,16 @@ class Failure:
     status: int | None = None
     retryable: bool = False
     retry_after_s: float | None = None
+    status_name: str | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """Return plain values, for a `Control` and for JSON."""
-        return asdict(self)
+        """Return plain values, for a `Control` and for JSON.
+
+        `status` is as the provider gave it: its name where it has one, else the number.
+        """
+        data = asdict(self)
+        name = data.pop("status_name")
+        return data | ({"status": name} if name else {})
 
     def as_error(self, where: str, dialect: str) -> ProviderError:
         """Return the error that a node raises.
@@ -112,14 +120,31 @@ class Failure:
         code = code if isinstance(code, str | int) and not isinstance(code, bool) else None
         word = report.get("type")
         word = scrub(word) if isinstance(word, str) else None
+        name = report.get("status")
+        name = scrub(name) if isinstance(name, str) and not name.isdecimal() else None
         status = _status(report.get("status_code"), report.get("status"), code, outer or {})
         return cls(
             message=_message(report),
             code=scrub(code) if isinstance(code, str) else code,
             type=word,
             status=status,
-            retryable=is_passing_status(status) or _passes(word) or _passes(code),
+            retryable=is_passing_status(status) or any(map(_passes, (word, code, name))),
+            status_name=name or None,
         )
+
+    @classmethod
+    def of_body(cls, value: Mapping[str, Any], wanted: str) -> Failure:
+        """Read a JSON object that stands where an answer was due.
+
+        Args:
+            value: the object.
+            wanted: what it should have been, with its article.
+        """
+        if value.get("error"):
+            return cls.of_report(value["error"], value)
+        if value.get("detail") or value.get("message"):
+            return cls.of_report(value)
+        return cls(f"the provider's answer is JSON, but not {wanted}", "protocol")
 
 
 def is_passing_status(status: int | None) -> bool:

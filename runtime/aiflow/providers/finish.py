@@ -25,6 +25,15 @@ _WORDS: dict[str, FinishWord] = {
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
     "content_filter": "content_filter",
+    "max_output_tokens": "length",
+    "completed": "stop",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
+    "image_safety": "content_filter",
+    "failed": "error",
     "insufficient_system_resource": "error",
 }
 

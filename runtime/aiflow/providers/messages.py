@@ -13,6 +13,7 @@ from typing import Any, Literal
 from aiflow.events import ToolCall
 
 Role = Literal["system", "user", "assistant", "tool"]
+Effort = Literal["none", "minimal", "low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,44 @@ class Sampling:
     seed: int | None = None
 
 
+# How many tokens a level of effort stands for where an API counts them, and the other way round.
+_BUDGETS: dict[Effort, int] = {
+    "none": 0,
+    "minimal": 512,
+    "low": 2048,
+    "medium": 8192,
+    "high": 24_576,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """How much a model may think before it answers; one of both is enough.
+
+    Attributes:
+        effort: in words; None where `budget_tokens` says it.
+        budget_tokens: longest reasoning in tokens, 0 or more; None where `effort` says it.
+    """
+
+    effort: Effort | None = None
+    budget_tokens: int | None = None
+
+    @property
+    def level(self) -> Effort:
+        """The effort in words: the least one whose tokens are enough."""
+        if self.effort is not None:
+            return self.effort
+        wanted = self.tokens
+        return next((word for word, tokens in _BUDGETS.items() if tokens >= wanted), "high")
+
+    @property
+    def tokens(self) -> int:
+        """The effort in tokens; 0 is no reasoning at all."""
+        if self.budget_tokens is not None:
+            return self.budget_tokens
+        return _BUDGETS[self.effort or "medium"]
+
+
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
     """What a model is asked.
@@ -80,6 +119,7 @@ class ChatRequest:
     Attributes:
         model: the provider's name of the model; "" where the endpoint has only one.
         system: instructions that stand before all messages; "" for none.
+        reasoning: None leaves it to the provider.
         extra: further fields of the dialect's own, put into the body as they are.
     """
 
@@ -88,4 +128,5 @@ class ChatRequest:
     system: str = ""
     tools: tuple[ToolSpec, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
+    reasoning: Reasoning | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)

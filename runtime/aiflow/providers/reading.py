@@ -30,6 +30,7 @@ class Reading:
         usage: the provider's counts, None where it gave none.
         error: how it failed, None where it did not.
         keepalives: signs of life that came. `malformed_frames`: frames that made no sense.
+        opaque_reasoning_blocks: reasoning that came, but not to be read.
     """
 
     def __init__(self) -> None:
@@ -37,6 +38,7 @@ class Reading:
         self.error: dict[str, Any] | None = None
         self.keepalives = 0
         self.malformed_frames = 0
+        self.opaque_reasoning_blocks = 0
         self._retrievals: list[Retrieval] = []
         self._labels: list[SafetyLabel] = []
         self._choices: dict[int, _Choice] = {}
@@ -71,6 +73,7 @@ class Reading:
             "safety_labels": msgspec.to_builtins(self._labels),
             "keepalives": self.keepalives,
             "malformed_frames": self.malformed_frames,
+            "opaque_reasoning_blocks": self.opaque_reasoning_blocks,
         }
         if len(self._choices) > 1:
             summary["choices"] = [
@@ -90,6 +93,7 @@ class Reading:
             self.keepalives += 1
         elif control.kind == "notice":
             self.malformed_frames += data.get("what") == "malformed-frame"
+            self.opaque_reasoning_blocks += data.get("what") == "opaque-reasoning"
         elif control.kind == "finish":
             self._finish(control)
 
@@ -123,7 +127,7 @@ class _Choice:
     def summary(self) -> dict[str, Any]:
         calls = [
             {
-                "id": call.id,
+                "id": call.id or None,
                 "name": call.name,
                 "arguments": call.arguments,
                 "arguments_raw": call.arguments_raw,

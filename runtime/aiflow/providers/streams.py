@@ -85,8 +85,9 @@ class _DecodedStream:
 
     def _close_decoder(self, *, clean: bool, error: ProviderError | None = None) -> None:
         failure = Failure.of_error(error) if error else None
-        self._error = error
         self._tail = deque(self._decoder.close(clean=clean, failure=failure))
+        # What the provider reported before says more than how the connection ended then.
+        self._error = error if self._decoder.failure is failure else None
 
     async def _take_bytes(self) -> None:
         """Wait for bytes and push them, or close the decoder at their end."""

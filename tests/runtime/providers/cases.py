@@ -535,8 +535,8 @@ TOOLS = [
         sse(tool(name="f", arguments='{"x":1}'), tool(name="f", arguments='{"x":2}'), STOP),
         {
             "tool_calls": [
-                {"id": "", "name": "f", "arguments": {"x": 1}},
-                {"id": "", "name": "f", "arguments": {"x": 2}},
+                {"id": None, "name": "f", "arguments": {"x": 1}},
+                {"id": None, "name": "f", "arguments": {"x": 2}},
             ]
         },
     ),
@@ -587,7 +587,7 @@ TOOLS = [
         {
             "finish": "tool_calls",
             "finish_raw": "function_call",
-            "tool_calls": [{"id": "", "name": "f", "arguments": {"a": 1}}],
+            "tool_calls": [{"id": None, "name": "f", "arguments": {"a": 1}}],
         },
     ),
 ]
@@ -729,7 +729,7 @@ OLLAMA = [
             "finish": "tool_calls",
             "finish_raw": "stop",
             "tool_calls": [
-                {"id": "", "name": "f", "arguments": {"x": 1}},
+                {"id": None, "name": "f", "arguments": {"x": 1}},
                 {"id": "k", "name": "f", "arguments": {"x": 2}},
             ],
         },

@@ -21,6 +21,12 @@ from aiflow.providers.failure import Failure
         ({"message": "m", "code": True}, {"code": None}),
         ({"message": "m", "status_code": 503}, {"status": 503, "retryable": True}),
         ({"message": "m", "type": "overloaded_error"}, {"retryable": True}),
+        (
+            {"message": "m", "code": 429, "status": "RESOURCE_EXHAUSTED"},
+            {"code": 429, "status": "RESOURCE_EXHAUSTED", "retryable": True},
+        ),
+        ({"message": "m", "status": "UNAVAILABLE"}, {"status": "UNAVAILABLE", "retryable": True}),
+        ({"message": "m", "status": "503"}, {"status": 503, "retryable": True}),
         ({"message": None, "detail": "d"}, {"message": "d"}),
         ({"x": 1}, {"message": '{"x": 1}'}),
         ({"message": "half \ud83e"}, {"message": "half \ufffd"}),
@@ -77,3 +83,23 @@ def test_an_error_and_its_reading_say_the_same() -> None:
         "retryable": True,
         "retry_after_s": 7.0,
     }
+
+
+def test_the_number_of_a_named_status_is_the_errors_own() -> None:
+    """A node that retries looks at numbers; what is shown is the provider's name."""
+    failure = Failure.of_report({"message": "m", "code": 429, "status": "RESOURCE_EXHAUSTED"})
+
+    assert failure.as_error("p", "gemini").status == 429
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error": {"message": "m"}}, "m"),
+        ({"detail": "d"}, "d"),
+        ({"fine": True}, "the provider's answer is JSON, but not a song"),
+    ],
+)
+def test_json_where_an_answer_was_due_is_a_failure(body: dict[str, Any], message: str) -> None:
+    """It is the provider's own report, or not what was asked for."""
+    assert Failure.of_body(body, "a song").message == message

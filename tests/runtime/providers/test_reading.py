@@ -24,6 +24,7 @@ def test_a_summary_has_the_keys_of_the_contract() -> None:
     keys = {
         *("reasoning", "answer", "refusal", "tool_calls", "finish", "finish_raw"),
         *("usage", "error", "retrievals", "safety_labels", "keepalives", "malformed_frames"),
+        "opaque_reasoning_blocks",
     }
     assert set(empty) == set(full) == keys
     assert empty["usage"] is None

@@ -17,10 +17,11 @@ from aiflow.events import Control, Payload
 from aiflow.providers.dialect import HttpCall
 from aiflow.providers.failure import Failure
 from aiflow.providers.finish import finish_word, is_error_word
-from aiflow.providers.messages import ChatMessage, ChatRequest
+from aiflow.providers.messages import ChatMessage, ChatRequest, Reasoning
 from aiflow.providers.profile import ModelProfile
-from aiflow.providers.text import ChoiceText, scrub
+from aiflow.providers.text import ChoiceText
 from aiflow.providers.tool_calls import ToolCalls
+from aiflow.providers.values import raw_text, text
 
 _PATH = "/api/chat"
 
@@ -55,6 +56,8 @@ class Ollama:
         options = {name: value for name, value in given.items() if value is not None}
         if options:
             body["options"] = options
+        if request.reasoning is not None and profile.reasoning != "fixed":
+            body["think"] = _think(request.reasoning, profile)
         body |= request.extra
         return HttpCall(_PATH, json.dumps(body).encode(), {"accept": "application/x-ndjson"})
 
@@ -75,6 +78,8 @@ class OllamaReader:
         is_at_end: set by the line that says `done`.
     """
 
+    says_more_after_error = False
+
     def __init__(self, profile: ModelProfile) -> None:
         self.failure: Failure | None = None
         self.is_at_end = False
@@ -92,7 +97,7 @@ class OllamaReader:
         payloads: list[Payload] = []
         if not self._is_started:
             self._is_started = True
-            payloads.append(Control("start", {"model": _word(value.get("model")), "id": ""}))
+            payloads.append(Control("start", {"model": text(value.get("model")), "id": ""}))
         message = value.get("message")
         # The generate endpoint has the same fields one level up, its text as `response`.
         delta = (
@@ -101,7 +106,7 @@ class OllamaReader:
         payloads += self._read_delta(delta)
         if value.get("done") is True:
             self.is_at_end = True
-            self._raw = _word(value.get("done_reason")) or None
+            self._raw = text(value.get("done_reason")) or None
             self._usage = value
             if is_error_word(self._raw):
                 self.failure = Failure(f"the server stopped with {self._raw}", code=self._raw)
@@ -124,13 +129,20 @@ class OllamaReader:
         return self._raw
 
     def _read_delta(self, delta: Mapping[str, Any]) -> list[Payload]:
-        payloads: list[Payload] = list(self._text.add("reasoning", _plain(delta.get("thinking"))))
-        payloads += self._text.answer(_plain(delta.get("content")))
+        payloads: list[Payload] = list(self._text.add("reasoning", raw_text(delta.get("thinking"))))
+        payloads += self._text.answer(raw_text(delta.get("content")))
         calls = delta.get("tool_calls")
         for entry in calls if isinstance(calls, list) else []:
             if isinstance(entry, Mapping):
                 payloads.append(self._calls.add(entry, is_whole=True))
         return payloads
+
+
+def _think(wanted: Reasoning, profile: ModelProfile) -> bool | str:
+    """Return whether the model shall think; models of the gpt-oss family take a level."""
+    if profile.reasoning == "switch":
+        return wanted.tokens > 0
+    return "low" if wanted.level in ("none", "minimal") else wanted.level
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:
@@ -152,14 +164,6 @@ def _usage(line: Mapping[str, Any]) -> dict[str, Any]:
     if not any(isinstance(count, int) for count in counts.values()):
         return {}
     return {**counts, "total": None, "reasoning": None, "cached_input": None, "raw": raw}
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _word(value: object) -> str:
-    return scrub(value) if isinstance(value, str) else ""
 
 
 dialect = Ollama()

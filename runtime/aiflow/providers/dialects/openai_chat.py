@@ -9,7 +9,7 @@ Source: https://platform.openai.com/docs/api-reference/chat/streaming and what s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -21,6 +21,7 @@ from aiflow.providers.messages import ChatMessage, ChatRequest
 from aiflow.providers.profile import ModelProfile
 from aiflow.providers.text import ChoiceText, scrub, scrub_all
 from aiflow.providers.tool_calls import ToolCalls
+from aiflow.providers.values import count, items, raw_text, text
 
 _PATH = "/chat/completions"
 
@@ -48,13 +49,14 @@ class OpenAiChat:
             body["tools"] = [tool.as_function() for tool in request.tools]
         sampling = request.sampling
         given = {
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
+            "temperature": sampling.temperature if profile.takes_sampling else None,
+            "top_p": sampling.top_p if profile.takes_sampling else None,
             profile.max_tokens_field: sampling.max_tokens,
             "stop": list(sampling.stop) or None,
             "seed": sampling.seed,
         }
         body |= {name: value for name, value in given.items() if value is not None}
+        body |= _effort(request, profile)
         body |= request.extra
         return HttpCall(_PATH, json.dumps(body).encode(), {"accept": "text/event-stream"})
 
@@ -75,6 +77,8 @@ class ChatReader:
         is_at_end: never set: this dialect's end marker is no JSON.
     """
 
+    says_more_after_error = False
+
     def __init__(self, profile: ModelProfile) -> None:
         self.failure: Failure | None = None
         self.is_at_end = False
@@ -87,7 +91,7 @@ class ChatReader:
     def read(self, value: Mapping[str, Any], *, is_event: bool) -> list[Payload]:
         """Return the payloads of one chunk."""
         payloads = [*self._start(value), *_prompt_labels(value), *self._citations(value)]
-        choices = _list(value.get("choices"))
+        choices = items(value.get("choices"))
         for entry in choices:
             if isinstance(entry, Mapping):
                 payloads += self._read_choice(entry, is_event=is_event)
@@ -97,7 +101,7 @@ class ChatReader:
         self._note_usage(value.get("usage"))
         self._note_error(value, vendor)
         if not is_event and not choices and self.failure is None and "choices" not in value:
-            self.failure = _no_choices(value)
+            self.failure = Failure.of_body(value, "a completion")
         return payloads
 
     def release(self) -> list[Payload]:
@@ -125,7 +129,7 @@ class ChatReader:
         if self._is_started or not (model or id or value.get("choices")):
             return
         self._is_started = True
-        yield Control("start", {"model": _text(model), "id": _text(id)})
+        yield Control("start", {"model": text(model), "id": text(id)})
 
     def _read_choice(self, entry: Mapping[str, Any], *, is_event: bool) -> list[Payload]:
         index = entry.get("index")
@@ -144,9 +148,9 @@ class ChatReader:
         if entry.get("error") and self.failure is None:
             self.failure = Failure.of_report(entry["error"], entry)
         elif self.failure is None and choice.has_failed:
-            bad = native if is_error_word(_text(native)) else word
+            bad = native if is_error_word(text(native)) else word
             self.failure = Failure(
-                f"the provider stopped with {bad}", code=_text(bad), retryable=True
+                f"the provider stopped with {bad}", code=text(bad), retryable=True
             )
         return payloads
 
@@ -166,9 +170,9 @@ class ChatReader:
 
     def _citations(self, value: Mapping[str, Any]) -> Iterator[Payload]:
         """Yield search results that stand beside the choices, each once though all repeat."""
-        for entry in _list(value.get("search_results")) or _list(value.get("citations")):
+        for entry in items(value.get("search_results")) or items(value.get("citations")):
             source = entry if isinstance(entry, Mapping) else {"url": entry}
-            url = _text(source.get("url"))
+            url = text(source.get("url"))
             if url and url not in self._cited:
                 self._cited.add(url)
                 yield _retrieval(source)
@@ -193,13 +197,13 @@ class _Choice:
         """Return the payloads of a delta: reasoning first, as it was thought first."""
         payloads: list[Payload] = list(self.text.add("reasoning", _reasoning(delta)))
         payloads += self._read_content(delta.get("content"))
-        payloads += self.text.add("refusal", _plain(delta.get("refusal")))
-        for entry in _list(delta.get("tool_calls")):
+        payloads += self.text.add("refusal", raw_text(delta.get("refusal")))
+        for entry in items(delta.get("tool_calls")):
             if isinstance(entry, Mapping):
                 payloads.append(self.calls.add(entry))
         if isinstance(delta.get("function_call"), Mapping):
             payloads.append(self.calls.add({"index": 0, "function": delta["function_call"]}))
-        for entry in _list(delta.get("annotations")):
+        for entry in items(delta.get("annotations")):
             if isinstance(entry, Mapping):
                 kind = entry.get("type")
                 detail = entry.get(kind) if isinstance(kind, str) else None
@@ -208,8 +212,8 @@ class _Choice:
 
     def note_word(self, word: object, native: object) -> None:
         """Keep the finish word; "" is none, and the last of several stands."""
-        self.raw = _text(word) or self.raw
-        self._native = _text(native) or self._native
+        self.raw = text(word) or self.raw
+        self._native = text(native) or self._native
 
     def finish(self, *, is_marked: bool) -> Control:
         """Return the choice's `finish`."""
@@ -223,20 +227,27 @@ class _Choice:
         if isinstance(content, str):
             return list(self.text.answer(content))
         payloads: list[Payload] = []
-        for part in _list(content):
+        for part in items(content):
             if not isinstance(part, Mapping):
                 continue
             if part.get("type") == "thinking":
                 payloads += self.text.add("reasoning", _joined(part.get("thinking")))
             elif part.get("type") == "refusal":
-                payloads += self.text.add("refusal", _plain(part.get("refusal")))
+                payloads += self.text.add("refusal", raw_text(part.get("refusal")))
             elif part.get("type") == "reference":
                 payloads += [
-                    Retrieval(id=scrub(str(id))) for id in _list(part.get("reference_ids"))
+                    Retrieval(id=scrub(str(id))) for id in items(part.get("reference_ids"))
                 ]
             else:
-                payloads += self.text.answer(_plain(part.get("text")))
+                payloads += self.text.answer(raw_text(part.get("text")))
         return payloads
+
+
+def _effort(request: ChatRequest, profile: ModelProfile) -> dict[str, Any]:
+    """Return the field that asks for reasoning; {} where none is asked for or taken."""
+    if request.reasoning is None or profile.reasoning == "fixed":
+        return {}
+    return {"reasoning_effort": request.reasoning.level}
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:
@@ -261,11 +272,11 @@ def _message(message: ChatMessage) -> dict[str, Any]:
 def _reasoning(delta: Mapping[str, Any]) -> str:
     """Return the reasoning of a delta from the first place that has any, so never twice."""
     for name in ("reasoning_content", "reasoning"):
-        if text := _plain(delta.get(name)):
-            return text
+        if found := raw_text(delta.get(name)):
+            return found
     return "".join(
-        _plain(entry.get("text")) or _plain(entry.get("summary"))
-        for entry in _list(delta.get("reasoning_details"))
+        raw_text(entry.get("text")) or raw_text(entry.get("summary"))
+        for entry in items(delta.get("reasoning_details"))
         if isinstance(entry, Mapping)
     )
 
@@ -273,7 +284,7 @@ def _reasoning(delta: Mapping[str, Any]) -> str:
 def _joined(parts: object) -> str:
     if isinstance(parts, str):
         return parts
-    return "".join(_plain(part.get("text")) for part in _list(parts) if isinstance(part, Mapping))
+    return "".join(raw_text(part.get("text")) for part in items(parts) if isinstance(part, Mapping))
 
 
 def _usage(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,17 +294,17 @@ def _usage(raw: Mapping[str, Any]) -> dict[str, Any]:
         for name in ("completion_tokens_details", "prompt_tokens_details")
     }
     return {
-        "input": _count(raw.get("prompt_tokens")),
-        "output": _count(raw.get("completion_tokens")),
-        "total": _count(raw.get("total_tokens")),
-        "reasoning": _count(details["completion_tokens_details"].get("reasoning_tokens")),
-        "cached_input": _count(details["prompt_tokens_details"].get("cached_tokens")),
+        "input": count(raw.get("prompt_tokens")),
+        "output": count(raw.get("completion_tokens")),
+        "total": count(raw.get("total_tokens")),
+        "reasoning": count(details["completion_tokens_details"].get("reasoning_tokens")),
+        "cached_input": count(details["prompt_tokens_details"].get("cached_tokens")),
         "raw": scrub_all(raw),
     }
 
 
 def _prompt_labels(value: Mapping[str, Any]) -> Iterator[Payload]:
-    for entry in _list(value.get("prompt_filter_results")):
+    for entry in items(value.get("prompt_filter_results")):
         if isinstance(entry, Mapping):
             yield from _filter_label("prompt", entry.get("content_filter_results"))
 
@@ -305,7 +316,7 @@ def _filter_label(scope: str, results: object) -> list[Payload]:
     found = {name: part for name, part in results.items() if isinstance(part, Mapping)}
     caught = {name: part for name, part in found.items() if part.get("filtered")}
     shown = caught or found
-    grades = dict.fromkeys(_text(part.get("severity")) for part in shown.values())
+    grades = dict.fromkeys(text(part.get("severity")) for part in shown.values())
     label = SafetyLabel(
         scope=scope,
         category=", ".join(shown),
@@ -322,7 +333,7 @@ def _moderation_labels(moderation: object) -> list[Payload]:
     labels: list[Payload] = []
     for side, scope in (("input", "prompt"), ("output", "completion")):
         part = moderation.get(side)
-        results = _list(part.get("results")) or [part] if isinstance(part, Mapping) else []
+        results = items(part.get("results")) or [part] if isinstance(part, Mapping) else []
         for result in results:
             if isinstance(result, Mapping):
                 categories = result.get("categories")
@@ -337,36 +348,12 @@ def _moderation_labels(moderation: object) -> list[Payload]:
 
 def _retrieval(source: Mapping[str, Any]) -> Retrieval:
     return Retrieval(
-        id=_text(source.get("id") or source.get("file_id")),
-        title=_text(source.get("title") or source.get("filename")),
-        url=_text(source.get("url")),
-        text=_text(source.get("content") or source.get("snippet") or source.get("quote")),
+        id=text(source.get("id") or source.get("file_id")),
+        title=text(source.get("title") or source.get("filename")),
+        url=text(source.get("url")),
+        text=text(source.get("content") or source.get("snippet") or source.get("quote")),
         raw=scrub_all(source),
     )
-
-
-def _no_choices(value: Mapping[str, Any]) -> Failure | None:
-    """Return the failure of a plain JSON body that is no completion."""
-    if value.get("detail") or value.get("message"):
-        return Failure.of_report(value)
-    return Failure("the provider's answer is JSON without choices", "protocol")
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
-
-
-def _plain(value: object) -> str:
-    """Return text as it came: halves of characters are joined later, over deltas."""
-    return value if isinstance(value, str) else ""
-
-
-def _text(value: object) -> str:
-    return scrub(value) if isinstance(value, str) else ""
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 dialect = OpenAiChat()
