@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from aiflow.events import Payload
 from aiflow.providers.messages import ChatRequest
-from aiflow.providers.profile import DEFAULT_PROFILE, ModelProfile
+from aiflow.providers.profile import ModelProfile
 
 
 class Arrival(NamedTuple):
@@ -69,8 +69,11 @@ class ChatStream(Protocol):
 class ChatProvider(Protocol):
     """Something that can be asked for a chat stream."""
 
-    def stream_chat(
-        self, request: ChatRequest, profile: ModelProfile = DEFAULT_PROFILE
-    ) -> ChatStream:
-        """Return the answer's stream; nothing is sent before it is iterated."""
+    def stream_chat(self, request: ChatRequest, profile: ModelProfile | None = None) -> ChatStream:
+        """Return the answer's stream; nothing is sent before it is iterated.
+
+        Args:
+            request: what the model is asked.
+            profile: what the model can; None leaves that to the provider.
+        """
         ...

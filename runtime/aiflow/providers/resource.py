@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from aiflow.clock import Clock
 from aiflow.errors import PluginError, ResourceError, TraceError
 from aiflow.providers.chat import ChatStream
 from aiflow.providers.decoder import StreamDecoder
-from aiflow.providers.dialect import Dialect, find_dialect
+from aiflow.providers.dialect import Dialect, dialect_names, find_dialect
 from aiflow.providers.messages import ChatRequest
-from aiflow.providers.profile import DEFAULT_PROFILE, ModelProfile
+from aiflow.providers.profile import ModelProfile, profile_for
 from aiflow.providers.streams import HttpChatStream, TraceChatStream
 from aiflow.resources import Resource, ResourceParams
 from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
@@ -43,7 +43,7 @@ class ProviderParams(ResourceParams):
     dialect: str = Field(
         "openai-chat",
         description="The wire format; a trace knows its own.",
-        json_schema_extra={"x-choices": ["openai-chat", "ollama"]},
+        json_schema_extra={"x-choices": list[JsonValue](dialect_names())},
     )
     credential: str = Field(
         "",
@@ -134,10 +134,12 @@ class Provider(Resource[ProviderParams]):
         if server is not None:
             await server.stop()
 
-    def stream_chat(
-        self, request: ChatRequest, profile: ModelProfile = DEFAULT_PROFILE
-    ) -> ChatStream:
+    def stream_chat(self, request: ChatRequest, profile: ModelProfile | None = None) -> ChatStream:
         """Return the answer's stream; nothing is sent before it is iterated.
+
+        Args:
+            request: what the model is asked.
+            profile: what the model can; None takes what is known of it by its name.
 
         Raises:
             ResourceError: the provider has not been started.
@@ -145,6 +147,7 @@ class Provider(Resource[ProviderParams]):
         if self._clock is None:
             raise ResourceError(self.id, "it has not been started")
         dialect = self._dialect()
+        profile = profile or profile_for(dialect.name, request.model)
         decoder = StreamDecoder(dialect.reader(profile))
         if self._client is None:
             if self._trace is None:

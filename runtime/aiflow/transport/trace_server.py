@@ -26,8 +26,13 @@ _MAX_REQUEST_BYTES = 16 * 1024 * 1024
 SEND_BUFFER_BYTES = 32 * 1024
 _PATHS = {
     "openai-chat": ("POST /v1/chat/completions", ("/chat/completions",)),
+    "openai-responses": ("POST /v1/responses", ("/responses",)),
+    "anthropic-messages": ("POST /v1/messages", ("/messages",)),
+    "gemini": ("POST /v1beta/models/NAME:streamGenerateContent", (":streamGenerateContent",)),
     "ollama": ("POST /api/chat", ("/api/chat", "/api/generate")),
 }
+# In these a stream must be asked for; the others send one unless told otherwise.
+_STREAMS_WHEN_ASKED = ("openai-chat", "openai-responses", "anthropic-messages")
 _OTHER_DIALECT = ("POST /", ("/",))
 
 
@@ -274,8 +279,7 @@ class _Connection(asyncio.Protocol):
             body = json.loads(self._body)
         except ValueError:
             return _refusal(400, "the request's body is not JSON")
-        # Ollama streams unless told otherwise, OpenAI the other way round.
-        is_default = self._trace.dialect != "openai-chat"
+        is_default = self._trace.dialect not in _STREAMS_WHEN_ASKED
         if not isinstance(body, dict) or not body.get("stream", is_default):
             return _refusal(400, 'a trace is a stream; ask with "stream": true')
         return None

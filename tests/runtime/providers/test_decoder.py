@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -126,3 +127,53 @@ def test_json_that_is_no_object_is_malformed(value: str) -> None:
 
     assert summary["malformed_frames"] == 1
     assert summary["answer"] == "x"
+
+
+ERROR = b'event: error\ndata: {"type": "error", "code": "server_error", "message": "gone"}\n\n'
+
+
+def test_an_error_that_is_told_before_the_end_waits_for_the_providers_last_word() -> None:
+    """Where a dialect says so: nothing is handed over until the response has failed."""
+    decoder = decoder_of("openai-responses")
+
+    assert decoder.feed(ERROR) == []
+    assert not decoder.is_done
+    last = decoder.close()[-1]
+
+    assert isinstance(last, Control)
+    assert last.data["error"]["message"] == "gone"
+    assert decoder.failure is not None
+    assert decoder.failure.code == "server_error"
+
+
+def test_what_the_provider_said_stands_over_how_the_connection_broke() -> None:
+    """A reset or a silence after the error is a consequence of it."""
+    decoder = decoder_of("openai-responses")
+    decoder.feed(ERROR)
+
+    decoder.close(clean=False, failure=Failure("silent", "idle_timeout"))
+
+    assert decoder.failure is not None
+    assert decoder.failure.message == "gone"
+
+
+def test_an_error_that_cannot_be_read_is_one_all_the_same() -> None:
+    """Its text is the message."""
+    decoder = decoder_of()
+
+    decoder.feed(b"event: error\ndata: out of order\n\n")
+
+    assert decoder.failure is not None
+    assert decoder.failure.message == "out of order"
+
+
+def test_what_stands_whole_on_its_line_is_read_out_of_a_torn_event() -> None:
+    """The rest is one malformed frame."""
+    decoder = decoder_of()
+
+    body = sse(f'data: {{"choices": [\ndata: {{"half\ndata: {json.dumps(chunk({"content": "x"}))}')
+    payloads = decoder.feed(body)
+
+    torn = '{"choices": [ {"half'
+    assert payloads[0] == Control("notice", {"what": "malformed-frame", "text": torn})
+    assert Token("x") in payloads

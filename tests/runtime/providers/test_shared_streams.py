@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from aiflow.providers.dialect import dialect_names
 from aiflow.providers.failure import Failure
 from tests.runtime.providers.read_stream import agrees, read, single_bytes, single_cuts
 
 STREAMS = Path(__file__).resolve().parents[4] / "shared" / "streams"
-OURS = ("openai-chat", "ollama")
 STALLED = Failure("silent", "idle_timeout", retryable=True)
 
 # An answer that never began is the transport's: `tests/runtime/transport/test_client.py`.
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.skipif(not STREAMS.is_dir(), reason="the shared streams
 
 def _entries(path: str) -> list[dict[str, Any]]:
     file = STREAMS / path
-    entries = json.loads(file.read_text("utf-8")) if file.is_file() else []
-    return [entry for entry in entries if entry["dialect"] in OURS]
+    entries: list[dict[str, Any]] = json.loads(file.read_text("utf-8")) if file.is_file() else []
+    return entries
 
 
 CASES = [case for case in _entries("cases.json") if not case["id"].startswith(_BEFORE_THE_STREAM)]
@@ -48,11 +48,40 @@ def _check_case(case: dict[str, Any], every: int) -> None:
     how = {"clean": case["end"] == "eof", **case.get("options", {})}
     if case["end"] == "stall":
         how["failure"] = STALLED
+    expected = _of_case(case["expect"])
     chunks = [base64.b64decode(each) for each in case["chunks"]]
     for pieces in _cuts(chunks, every):
         summary = read(pieces, case["dialect"], **how)
 
-        assert agrees(case["expect"], summary), summary
+        assert agrees(expected, _counted(summary, expected)), summary
+
+
+def _of_case(expect: dict[str, Any]) -> dict[str, Any]:
+    """Return what a case expects; it leaves open which of two faults a torn event counts as."""
+    error = expect["error"]
+    is_open = error is not None and error.get("kind") == "malformed_or_upstream"
+    return expect | ({"error": {"kind": "stream"}} if is_open else {})
+
+
+def _counted(summary: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary with labels as a number, where a case expects their number."""
+    if isinstance(expected.get("safety_labels"), int):
+        return summary | {"safety_labels": len(summary["safety_labels"])}
+    return summary
+
+
+def _safety(label: dict[str, Any]) -> dict[str, Any]:
+    """Return an expected label in our words: an answer is a completion whoever gives it."""
+    if "blocked" not in label:
+        return label
+    scope = {"candidate": "completion"}.get(label["scope"], label["scope"])
+    return {"scope": scope, "category": ", ".join(label["blocked"]), "filtered": True}
+
+
+def _retrieval(found: dict[str, Any]) -> dict[str, Any]:
+    """Return an expected document: its title and address in our words, the rest as it came."""
+    ours = {name: found[name] for name in ("title", "url") if name in found}
+    return ours | {"raw": {name: part for name, part in found.items() if name not in ours}}
 
 
 def _expected(entry: dict[str, Any]) -> dict[str, Any]:
@@ -74,10 +103,15 @@ def _expected(entry: dict[str, Any]) -> dict[str, Any]:
         "finish_raw": entry["finish_raw"],
         "usage": usage if any(part is not None for part in usage.values()) else None,
         "error": entry["error"],
-        "safety_labels": entry["safety"],
-        "retrievals": entry["retrieval"],
+        "safety_labels": [_safety(label) for label in entry["safety"]],
+        "retrievals": [_retrieval(found) for found in entry["retrieval"]],
         "malformed_frames": 0,
     }
+
+
+def test_every_shared_stream_is_in_a_known_dialect() -> None:
+    """None is left out because nothing here can read it."""
+    assert {entry["dialect"] for entry in CASES + RECORDED} <= set(dialect_names())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])

@@ -226,3 +226,26 @@ def test_cancelling_whoever_waits_closes_the_connection(tmp_path: Path) -> None:
         assert Token("x") in got
 
     asyncio.run(main())
+
+
+def test_an_error_that_the_provider_told_is_raised_and_not_the_reset_after_it(
+    tmp_path: Path,
+) -> None:
+    """Over a socket too: the first thing that went wrong is the one to know."""
+    path = tmp_path / "t.trace"
+    with TraceWriter(path, "openai-responses") as writer:
+        writer.write(0.0, b'data: {"type": "error", "code": "no_credit", "message": "broke"}\n\n')
+        writer.close("broken")
+
+    async def main() -> None:
+        provider = Provider("p", ProviderParams(trace=str(path)))
+        await provider.start(SystemClock())
+        try:
+            async for _ in provider.stream_chat(HELLO):
+                pass
+        finally:
+            await provider.stop()
+
+    with pytest.raises(ProviderError, match="ended the stream with an error: broke") as caught:
+        asyncio.run(main())
+    assert caught.value.code == "no_credit"
