@@ -1,0 +1,120 @@
+"""What the descriptions of the later examples claim, on the virtual clock and on the real one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import connect
+from typing import Any
+
+import pytest
+
+from aiflow.graph.shipped import graphs_dir
+
+# The clocks; real ones take as long as the lesson does.
+clocks = pytest.mark.parametrize(
+    "clock", ["virtual", pytest.param("real", marks=pytest.mark.slow)], ids=["virtual", "real"]
+)
+VIRTUAL = "virtual"
+
+
+@pytest.fixture
+def shown(aiflow: Callable[..., Any]) -> Callable[..., dict[str, str]]:
+    """Return a function that runs an example: sink -> what it showed."""
+
+    def run(name: str, clock: str, *options: str) -> dict[str, str]:
+        path = graphs_dir() / "examples" / f"{name}.aiflow.json"
+        called = aiflow("run", path, "--clock", clock, *options)
+        assert called.code == 0, called.err
+        texts: dict[str, list[str]] = {}
+        for line in called.out.splitlines():
+            sink, _, text = line.partition(" │ ")
+            texts.setdefault(sink.strip(), []).append(text.strip())
+        return {sink: " ".join(parts) for sink, parts in texts.items()}
+
+    return run
+
+
+@clocks
+def test_branches_part_the_lines_and_the_merge_brings_all_of_them_together(shown, clock) -> None:
+    """Six questions with their numbers, six statements in capitals."""
+    text = shown("branch-and-merge", clock)["screen"]
+
+    assert text.count("Question ") == text.count("?") == 6
+    assert "ROPE IS CHEAPER THAN A NEW MAST." in text
+    assert "Question 11: How deep is the inner basin?" in text
+
+
+def test_a_map_that_gives_none_drops_the_line(shown) -> None:
+    """As the description says."""
+    option = "capitals.expression=None if 'bakery' in text else text"
+    text = shown("branch-and-merge", VIRTUAL, "--set", option)["screen"]
+
+    assert "bakery" not in text
+    assert "Flour came" in text
+
+
+@clocks
+def test_the_rate_limit_makes_the_source_wait_and_drops_nothing(aiflow, clock) -> None:
+    """240 tokens at sixty a second, the first twenty at once."""
+    path = graphs_dir() / "examples" / "rate-and-sample.aiflow.json"
+
+    result = aiflow("run", path, "--clock", clock, "--json").json
+
+    assert result["duration_s"] >= 220 / 60 - 0.01
+    assert result["nodes"]["all"]["received"] == 240
+    assert result["nodes"]["log"]["received"] == 30
+    assert result["nodes"]["model"]["backpressured"] > 0.9
+
+
+def test_the_same_seed_leaves_the_same_tenth(shown) -> None:
+    """And another seed another one."""
+    first, again, other = (
+        shown("rate-and-sample", VIRTUAL, "--seed", seed)["screen"] for seed in ("1", "1", "2")
+    )
+
+    assert first == again != other
+
+
+def test_a_log_with_a_file_keeps_the_table(aiflow, tmp_path: Path) -> None:
+    """`--set log.path=…` is all it takes."""
+    path = graphs_dir() / "examples" / "rate-and-sample.aiflow.json"
+    log = tmp_path / "run.sqlite"
+
+    called = aiflow("run", path, "--clock", VIRTUAL, "--json", "--set", f"log.path={log}")
+
+    assert called.code == 0
+    with closing(connect(log)) as database:
+        texts = [text for (text,) in database.execute("SELECT text FROM events ORDER BY id")]
+    assert texts[:3] == ["1 ", "9 ", "17 "]
+    assert len(texts) == 30
+
+
+@clocks
+def test_the_filter_withholds_what_no_single_token_shows(shown, clock) -> None:
+    """Two names and two numbers, in pieces; the rest of the answer is whole."""
+    made = shown("safety-filter", clock)
+
+    assert made["screen"].count("[withheld]") == 4
+    assert "Kingfisher" not in made["screen"]
+    assert "555" not in made["screen"]
+    assert made["screen"].endswith("be patient with the mayor.")
+    assert made["findings"].count("confidential text withheld") == 4
+
+
+def test_no_token_of_the_filters_trace_holds_a_whole_match() -> None:
+    """Or the lesson would show nothing."""
+    trace = (graphs_dir() / "traces" / "safety-filter.trace").read_text(encoding="utf-8")
+    pieces = [json.loads(line.partition("\t")[2]) for line in trace.splitlines()[1:]]
+
+    assert not any("Kingfisher" in str(each) or "-01" in str(each) for each in pieces)
+
+
+def test_block_ends_the_text_at_the_first_match(shown) -> None:
+    """Nothing of what the model says behind it is read."""
+    made = shown("safety-filter", VIRTUAL, "--set", "filter.mode=block")
+
+    assert made["screen"].endswith("which the yard calls [withheld]")
+    assert made["findings"].count("withheld") == 1
