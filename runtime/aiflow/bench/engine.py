@@ -8,6 +8,7 @@ What the engine does beside is all on: laws, accounting, metrics, settlement.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -166,7 +167,7 @@ def _faults(taken: list[Any], payloads: list[Token], case: Case) -> tuple[int, i
     if case.conversations > 1:
         return 0, expected - len(taken)
     numbers = [int(token.text) for token in taken]
-    violations = sum(before > after for before, after in zip(numbers, numbers[1:], strict=False))
+    violations = sum(before > after for before, after in itertools.pairwise(numbers))
     return violations, expected - len(taken)
 
 

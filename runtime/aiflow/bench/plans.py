@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -43,24 +44,24 @@ class _Same(Operator[NoParams]):
     name = "same"
     inputs, outputs = _IN, _OUT
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401, ARG002
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
         return payload
 
 
 class _Twice(_Same):
     max_outputs = 2
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401, ARG002
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
         return [payload, payload]
 
 
 class _Awaits(_Same):
-    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401, ARG002
+    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
         return payload
 
 
 class _Suspends(_Same):
-    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401, ARG002
+    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
         await asyncio.sleep(0)
         return payload
 
@@ -73,7 +74,7 @@ class _Sink(Operator[NoParams]):
         super().__init__(NoParams())
         self._taken = taken
 
-    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401, ARG002
+    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
         self._taken(payload)
 
 
@@ -89,7 +90,7 @@ class _Payloads(Source[NoParams]):
     def conversations(self) -> int:
         return self._conversations
 
-    def stream(self, scope: Scope) -> Iterator[Any]:  # noqa: ARG002
+    def stream(self, scope: Scope) -> Iterator[Any]:
         return iter(self._payloads)
 
 
@@ -163,7 +164,7 @@ def chain_plan(
     operators.append(("sink", _Sink(taken), Policy(queue_capacity=sink.capacity)))
     names = [name for name, _, _ in operators]
     edges = {}
-    for before, after in zip(names, names[1:], strict=False):
+    for before, after in itertools.pairwise(names):
         edge = EdgePlan(f"{before}.out>{after}.in", before, "out", after, "in", ANY)
         edges[edge.id] = edge
     nodes = {

@@ -17,9 +17,8 @@ from aiflow.operators.base import Operator
 def build_guardians(plan: Plan, kernel: Kernel, executor: Executor | None) -> dict[str, Guardian]:
     """Return a guardian for each node, in the plan's order.
 
-    Args:
-        executor: where blocking operators run; None on the virtual clock, where they run
-            like any plain function and take their declared time.
+    Blocking operators run in the executor; None on the virtual clock, where they run like
+    any plain function and take their declared time.
     """
     guardians = {node.id: _guardian(node, kernel, executor) for node in plan.nodes.values()}
     for guardian in guardians.values():

@@ -12,12 +12,13 @@ from itertools import chain
 from operator import length_hint
 from typing import Any
 
-from aiflow.engine.cells import NOTHING, Call, Event, Guardian, Lane, Route, Settled
+from aiflow.engine.cells import NOTHING, Call, Event, Lane, Route, Settled
 from aiflow.engine.delivery import deliver
 from aiflow.engine.failing import fail_call
 from aiflow.engine.settling import close_worker, go_on, rest, settle, work
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import wake
+from aiflow.engine.watermarks import input_watermark
 from aiflow.errors import EngineError, OperatorError
 from aiflow.events import Context
 from aiflow.operators.base import Emit
@@ -165,6 +166,8 @@ def next_part(lane: Lane, event: Event) -> int:
     if parts is not None:
         key = (event.source, sequence)
         part = parts[key] = parts.get(key, -1) + 1
+        if len(parts) > lane.parts_kept:
+            _prune(lane, parts, key)
         return part
     if sequence == lane.sequence:
         lane.part += 1
@@ -174,40 +177,55 @@ def next_part(lane: Lane, event: Event) -> int:
     return lane.part
 
 
+def _prune(lane: Lane, parts: dict[tuple[str, int], int], last: tuple[str, int]) -> None:
+    """Forget sequences that cannot come again; the one at hand may have more outputs."""
+    marks = {source: input_watermark(lane, source) for source, _ in parts}
+    at_work = {(event.source, event.sequence) for event in _inputs(lane)} | {last}
+    for key in tuple(parts):
+        if key[1] <= marks[key[0]] and key not in at_work:
+            del parts[key]
+    lane.parts_kept = max(lane.parts_kept, 2 * len(parts))
+
+
+def _inputs(lane: Lane) -> Iterator[Event]:
+    """Yield the events that wait or are at work in a lane."""
+    for queue in lane.queues:
+        for entry in queue:
+            yield entry[0]
+    for call in lane.calls:
+        if call.event is not None:
+            yield call.event
+
+
 def advance(call: Call, _: object) -> None:
     """Carry outputs out until one has to wait, none is left, or others must have their turn."""
     lane = call.lane
-    guardian = lane.guardian
-    runlist = guardian.kernel.runlist
+    runlist = lane.guardian.kernel.runlist
     stack, now = runlist.stack, runlist.now
     asked = 0
     while not call.is_settled:
         at = now()
         if lane.is_dead:
             _discard(call, at)
-            return
-        if call.waits_at is not None:
-            return
-        if call.output is not NOTHING:
-            if not _may_leave(call, guardian, at):
-                return
+        elif call.output is not NOTHING:
             height = len(stack)
-            if not _send(call, at):
+            if call.waits_at is not None or not _may_leave(call, at) or not _send(call, at):
                 return
             if call.more is not None and len(stack) > height:
                 # First downstream, then the next output: what is in flight stays little.
                 stack.insert(height, (advance, call, None))
                 return
-            continue
-        if call.more is None:
-            if call.worker is None:
-                settle(call, Settled.PROCESSED, at)
-            return
-        asked += 1
-        if at >= runlist.deadline or asked > runlist.limit:
+        elif call.more is None:
+            if call.worker is not None:
+                return  # it asks, and settles the call when there is nothing more
+            settle(call, Settled.PROCESSED, at)
+        elif at >= runlist.deadline or asked > runlist.limit:
             runlist.push(advance, call, None)
+            runlist.give_way()
             return
-        _ask(call, at)
+        else:
+            asked += 1
+            _ask(call, at)
 
 
 def output_left(call: Call, at: float) -> None:
@@ -236,8 +254,8 @@ def _send(call: Call, at: float) -> bool:
     return True
 
 
-def _may_leave(call: Call, guardian: Guardian, at: float) -> bool:
-    if not guardian.keeps_order or call.lane.head() is call:
+def _may_leave(call: Call, at: float) -> bool:
+    if not call.lane.guardian.keeps_order or call.lane.head() is call:
         return True
     _hold(call, at)
     return False

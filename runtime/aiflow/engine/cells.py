@@ -283,7 +283,7 @@ class Lane:
         quick: an event without outputs can be settled by counting it.
         plain: class of payloads known to be returned bare.
         sequence, part: of the last output; `parts` by (source, sequence) where inputs of
-            one sequence need not come together.
+            one sequence need not come together, pruned at `parts_kept` entries.
     """
 
     __slots__ = (
@@ -301,6 +301,7 @@ class Lane:
         "open_edges",
         "part",
         "parts",
+        "parts_kept",
         "plain",
         "process",
         "queues",
@@ -342,6 +343,7 @@ class Lane:
         self.sequence = -1
         self.part = 0
         self.parts: dict[tuple[str, int], int] | None = None if guardian.keeps_runs else {}
+        self.parts_kept = 256
         self.routes: dict[str, Route] = {}
         self.route: Route | None = None
 
@@ -456,7 +458,7 @@ class Guardian:
     Attributes:
         ports: names of the connected in-ports.
         free: an event that arrives now may run inline: nothing runs, waits or is waited for.
-        claimed: an event is on the run list to run inline here.
+        claimed: the event that is on the run list to run inline here.
         window: k + ρ; `dispatched`: events begun and not emitted, of which `opened` hold a
             worker, and the operators of `working` run, since `started_s` added up.
         is_metered: some worker waits, so its time is to be shared out: see `meter`.
@@ -520,7 +522,9 @@ class Guardian:
         "working",
     )
 
-    def __init__(self, node: NodePlan, kernel: Kernel, runner: Runner) -> None:
+    def __init__(  # noqa: PLR0915 - one line for each thing that is counted
+        self, node: NodePlan, kernel: Kernel, runner: Runner
+    ) -> None:
         policy, operator = node.policy, node.operator
         self.id = node.id
         self.node = node
@@ -550,7 +554,7 @@ class Guardian:
         self.port_depths = [0] * len(node.inputs)
         self.is_limited = kernel.shares
         self.free = False
-        self.claimed = False
+        self.claimed: Event | None = None
         self.is_pumping = False
         self.depth = 0
         self.max_depth = 0

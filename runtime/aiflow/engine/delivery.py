@@ -50,8 +50,7 @@ def has_room(lane: Lane, edge: EdgeState, event: Event) -> bool:
 def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: bool = False) -> None:
     """Take an event in at the target: to its operator, into its queue, or to its end.
 
-    Args:
-        is_next: it has waited for this place itself, so nobody stands before it.
+    With `is_next` it has waited for this place itself, so nobody stands before it.
     """
     guardian = lane.guardian
     kernel = guardian.kernel
@@ -68,7 +67,7 @@ def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: boo
         # Invariant: nothing is dispatched here, so what follows is the head.
         edge.taken += 1
         guardian.free = False
-        guardian.claimed = True
+        guardian.claimed = event
         guardian.dispatched += 1
         lane.dispatched += 1
         kernel.enter()
@@ -77,10 +76,9 @@ def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: boo
         kernel.runlist.push(guardian.runner.start, lane, (event, edge))
         return
     must_wait = bool(lane.waiting) and not is_next
-    if must_wait or not guardian.may_queue(lane, edge):
-        if not overflow(lane, edge, event, at):
-            return
-    append(lane, edge, event, at)
+    has_place = not must_wait and guardian.may_queue(lane, edge)
+    if has_place or overflow(lane, edge, event, at):
+        append(lane, edge, event, at)
 
 
 def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
@@ -138,7 +136,7 @@ def admit(guardian: Guardian, at: float) -> None:
         event, route = call.pending, call.route
         assert event is not None
         assert route is not None
-        edge, lane = place_of(call)
+        edge, _ = place_of(call)
         cease_to_wait(call)
         # A broadcast holds no place while it waits: the other branches are asked again.
         for hop in route.strict:

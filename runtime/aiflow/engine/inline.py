@@ -194,7 +194,7 @@ class InlineRunner:
         """Run the event for which the guardian was claimed."""
         guardian = lane.guardian
         event, edge = arrival
-        guardian.claimed = False
+        guardian.claimed = None
         self._let_go(lane)
         guardian.refresh()
         self._pass_on(lane, event, edge, guardian.kernel.now())
@@ -203,7 +203,7 @@ class InlineRunner:
     def pump(self, guardian: Guardian, _: object) -> None:
         """Begin what may begin of the queue."""
         guardian.is_pumping = False
-        if guardian.claimed:
+        if guardian.claimed is not None:
             return  # what was claimed came first, and starts this anew
         runlist = guardian.kernel.runlist
         stack, now = runlist.stack, runlist.now

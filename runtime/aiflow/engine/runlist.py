@@ -128,6 +128,10 @@ class RunList:
                 self.wake()
             # Not asked here whether nothing is left: the task that calls is at work.
 
+    def give_way(self) -> None:
+        """Let the turn end after what runs now, for work that a deadline does not stop."""
+        self.deadline = 0.0
+
     def drain(self) -> None:
         """Run the stack until it is empty or the deadline has come."""
         stack, now = self.stack, self.now

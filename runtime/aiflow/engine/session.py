@@ -341,7 +341,7 @@ class Session:
                 guardian.runner.close(kernel)
                 tasks += [worker.task for worker in guardian.runner.workers if worker.call is None]
         if tasks:
-            await asyncio.wait(tasks)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def _end(self, kernel: Kernel) -> None:
         if self._error is not None or self._conversations.has_failed:

@@ -121,8 +121,10 @@ class Stream:
         self.go_on()
 
     def go_on(self) -> None:
-        """Read on after a wait."""
-        raise NotImplementedError
+        """Read on after a wait; a stream that could not be opened never does."""
+
+    def stop(self, terminal: Terminal, at: float) -> None:
+        """End the stream: at once for CANCEL, else when what is in hand has left."""
 
     def drop_hand(self, at: float) -> None:
         """Settle the event in hand as cancelled."""
@@ -158,7 +160,7 @@ class PulledStream(Stream):
         self._is_over = False
         self.kernel.runlist.get_in_line(self)
 
-    def run_slice(self) -> None:
+    def run_slice(self) -> None:  # noqa: C901, PLR0912, PLR0915 - every event pays for each call
         """Pull and pass on until the slice is over or an event has to wait."""
         if self._is_over:
             return
@@ -179,7 +181,7 @@ class PulledStream(Stream):
             self._is_pulling = True
             try:
                 output = next(outputs)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - the border: whatever a stream raises
                 self._is_pulling = False
                 self._stopped(error)
                 return

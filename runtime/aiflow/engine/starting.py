@@ -16,9 +16,8 @@ _log = logging.getLogger(__name__)
 async def start_resources(plan: Plan, clock: Clock, started: dict[str, Any]) -> None:
     """Start what the plan's nodes are handed.
 
-    Args:
-        started: filled with each resource before its start, so that it is stopped even
-            where its own start breaks off.
+    `started` gets each resource before its start, so that it is stopped even where its own
+    start breaks off.
 
     Raises:
         AiFlowError: one of them cannot start; a clear sentence says which and why.
@@ -36,8 +35,8 @@ async def start_resources(plan: Plan, clock: Clock, started: dict[str, Any]) -> 
 
 async def stop_resources(started: Mapping[str, Any]) -> None:
     """Stop resources, the last started first; one that fails keeps none of the others."""
-    for name, resource in reversed(started.items()):
+    for name, resource in reversed(list(started.items())):
         try:
             await resource.stop()
-        except Exception:
+        except Exception:  # noqa: BLE001 - the others must be stopped whatever it raises
             _log.exception("resource %s did not stop cleanly", name)

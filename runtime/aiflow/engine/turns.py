@@ -15,6 +15,11 @@ from aiflow.engine.sources import open_stream
 from aiflow.events import Context
 
 
+def _mark_first(marks: dict[str, float], what: str, at: float) -> None:
+    """Note when something happened first; a second request of a turn changes nothing."""
+    marks.setdefault(what, at)
+
+
 @dataclass(frozen=True, slots=True)
 class Weaver:
     """Makes turns of one session.
@@ -89,7 +94,7 @@ class Weaver:
             emit=lane.collect,
             show=partial(self.outputs.add, guardian.id, turn.conversation),
             keep=lane.keep,
-            mark=marks.setdefault,
+            mark=partial(_mark_first, marks),
         )
         lane.awaits_first = guardian.is_sink and not guardian.is_source
         lane.quick = not lane.awaits_first and self.kernel.log is None

@@ -82,9 +82,9 @@ class WorkerRunner:
         if guardian.waiters and not guardian.is_pumping:
             guardian.is_pumping = True
             guardian.kernel.runlist.push(self._admit, guardian, None)
-        if self._idle and (guardian.depth or guardian.finishing):
-            if guardian.dispatched < guardian.window:
-                wake(guardian.kernel, self._idle.pop())
+        has_work = guardian.depth or guardian.finishing
+        if self._idle and has_work and guardian.dispatched < guardian.window:
+            wake(guardian.kernel, self._idle.pop())
 
     def start(self, lane: Lane, arrival: tuple[Event, EdgeState]) -> None:
         """Never called: an operator that awaits does not run inline."""
@@ -285,7 +285,12 @@ class Worker:
         return True
 
     def _park(
-        self, call: Call, output: Event, payload: Any, hop: tuple[EdgeState, Lane], at: float  # noqa: ANN401
+        self,
+        call: Call,
+        output: Event,
+        payload: Any,  # noqa: ANN401 - payloads are any type
+        hop: tuple[EdgeState, Lane],
+        at: float,
     ) -> None:
         """Let the one output of a call wait for room; the worker is free if the window is."""
         call.worker = None

@@ -7,6 +7,7 @@ them give what the engine runs. Payloads may be anything; ports are `in` and `ou
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -40,11 +41,7 @@ class PlanBuilder:
         outputs: tuple[str, ...] = ("out",),
         max_in_flight: int | None = None,
     ) -> PlanBuilder:
-        """Add a source.
-
-        Args:
-            stream: the payloads, the same for each conversation, or a function of the scope.
-        """
+        """Add a source: its payloads for each conversation, or a function of the scope."""
         operator = make_source(id, stream, conversations=conversations, outputs=outputs)
         self._nodes[id] = (operator, Policy(), {"max_in_flight": max_in_flight})
         return self
@@ -90,10 +87,9 @@ class PlanBuilder:
         return self
 
     def edge(self, source: str, target: str, overflow: str | None = None) -> PlanBuilder:
-        """Connect `node.port` to `node.port` (`.out` and `.in` may be left out).
+        """Connect `node.port` to `node.port`; `.out` and `.in` may be left out.
 
-        Args:
-            overflow: makes the edge detached and says what it does at a full queue.
+        An overflow makes the edge detached and says what it does at a full queue.
         """
         source_node, _, source_port = source.partition(".")
         target_node, _, target_port = target.partition(".")
@@ -113,7 +109,7 @@ class PlanBuilder:
 
     def chain(self, *nodes: str) -> PlanBuilder:
         """Connect nodes in a row."""
-        for source, target in zip(nodes, nodes[1:], strict=False):
+        for source, target in itertools.pairwise(nodes):
             self.edge(source, target)
         return self
 
@@ -195,7 +191,7 @@ def make_source(
     return source
 
 
-def make_operator(
+def make_operator(  # noqa: PLR0913 - what an operator can declare, by keyword
     name: str,
     process: Callable[..., Any],
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -17,14 +18,17 @@ from aiflow.testing.virtual import run_virtual
 
 
 def tokens(count: int) -> list[Token]:
+    """Return tokens that carry their number."""
     return [Token(str(number)) for number in range(count)]
 
 
 def run(builder: PlanBuilder) -> Snapshot:
+    """Run a plan on the virtual clock and return its last snapshot."""
     return run_virtual(Session(builder.build()).run())
 
 
 async def jitter(token: Token, scope: Scope) -> Token:
+    """Pass a token on after a random while."""
     await scope.sleep(scope.random.random())
     return token
 
@@ -163,7 +167,9 @@ def test_outputs_of_events_that_run_at_once_do_not_mingle(kind: str) -> None:
 
 def test_a_list_longer_than_declared_fails_and_says_what_to_do() -> None:
     """The bound counts on max_outputs, so more cannot be let pass."""
-    builder = PlanBuilder(1).source("s", tokens(1)).node("n", lambda token: [token] * 3, max_outputs=2)
+    builder = (
+        PlanBuilder(1).source("s", tokens(1)).node("n", lambda token: [token] * 3, max_outputs=2)
+    )
 
     snapshot = run(builder.sink("k", print).chain("s", "n", "k"))
 
@@ -185,13 +191,12 @@ def test_outputs_inherit_their_place_and_number_themselves() -> None:
         builder.node("m", two, max_outputs=2).sink("k", lambda token: None)
         log: list[str] = []
         await Session(builder.chain("s", "n", "m", "k").build(), log=log.append).run()
-        import json
-
-        for line in map(json.loads, log):
-            if line["record"] == "emitted" and line["node"] == "m":
-                seen.append(
-                    (line["source"], line["sequence"], line["part"], line["payload"]["text"])
-                )
+        lines = map(json.loads, log)
+        seen.extend(
+            (line["source"], line["sequence"], line["part"], line["payload"]["text"])
+            for line in lines
+            if line["record"] == "emitted" and line["node"] == "m"
+        )
 
     run_virtual(go())
 

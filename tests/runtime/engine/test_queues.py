@@ -16,6 +16,7 @@ from aiflow.testing.virtual import run_virtual
 
 
 def tokens(count: int) -> list[Token]:
+    """Return tokens that carry their number."""
     return [Token(str(number)) for number in range(count)]
 
 
@@ -31,10 +32,12 @@ def paced(payloads: Iterable[Payload]) -> Callable[[Scope], AsyncIterator[Payloa
 
 
 async def slow(payload: object, scope: Scope) -> None:
+    """Take a second for each payload."""
     await scope.sleep(1.0)
 
 
 def run(builder: PlanBuilder) -> Snapshot:
+    """Run a plan on the virtual clock and return its last snapshot."""
     return run_virtual(Session(builder.build()).run())
 
 

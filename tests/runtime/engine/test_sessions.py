@@ -16,7 +16,7 @@ from aiflow.clock import Clock, SystemClock
 from aiflow.engine.session import Session
 from aiflow.errors import EngineError, ResourceError
 from aiflow.events import Control, Token
-from aiflow.operators.base import NoParams, Operator, Port
+from aiflow.operators.base import Emit, NoParams, Operator, Port
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
 from aiflow.testing.virtual import run_virtual
@@ -24,14 +24,17 @@ from aiflow.types import ANY
 
 
 def tokens(count: int) -> list[Token]:
+    """Return tokens that carry their number."""
     return [Token(str(number)) for number in range(count)]
 
 
 async def slow(payload: object, scope: Scope) -> None:
+    """Take a second for each payload."""
     await scope.sleep(1.0)
 
 
 async def endless(scope: Scope) -> AsyncIterator[Token]:
+    """Yield a token each tenth of a second."""
     while True:
         await scope.sleep(0.1)
         yield Token("x")
@@ -42,6 +45,7 @@ def nothing(payload: object) -> None:
 
 
 def after(delay_s: float, function: Callable[[Session], object], session: Session) -> None:
+    """Call a function with the session after a while."""
     asyncio.get_running_loop().call_later(delay_s, function, session)
 
 
@@ -80,6 +84,7 @@ def test_a_clock_of_another_loop_is_refused() -> None:
 
 def test_draining_lets_out_what_is_inside() -> None:
     """Sources stop, everything begun is processed, and the outcome is completed."""
+
     async def go() -> Session:
         builder = PlanBuilder(1).source("s", endless).sink("k", slow, queue_capacity=4)
         session = Session(builder.edge("s", "k").build())
@@ -134,6 +139,7 @@ def test_stopping_before_the_start_leaves_nothing_to_run() -> None:
 
 def test_cancelling_the_task_that_runs_ends_in_order_first() -> None:
     """What was open is closed before the cancellation goes on."""
+
     async def go() -> Session:
         builder = PlanBuilder(1).source("s", endless).sink("k", slow)
         session = Session(builder.edge("s", "k").build())
@@ -149,6 +155,7 @@ def test_cancelling_the_task_that_runs_ends_in_order_first() -> None:
 
 def test_one_conversation_can_be_cancelled_and_the_others_go_on() -> None:
     """Its events are settled as cancelled, each sink hears of it, the phase is completed."""
+
     async def go() -> tuple[bool, bool, Session]:
         builder = PlanBuilder(3).source("s", tokens(5), conversations=3).sink("k", slow)
         session = Session(builder.edge("s", "k").build())
@@ -248,6 +255,7 @@ def test_at_most_c_conversations_are_open_and_the_others_are_counted() -> None:
 
 def test_a_repeating_session_opens_the_next_conversation_when_the_last_has_ended() -> None:
     """Until it is drained; numbers go on over all of them."""
+
     async def go() -> Session:
         builder = PlanBuilder(1).source("s", tokens(3)).sink("k", slow)
         session = Session(builder.edge("s", "k").build(), repeats=True)
@@ -270,7 +278,13 @@ def test_each_conversation_gets_its_own_input() -> None:
         return iter(())
 
     def plan() -> Any:
-        return PlanBuilder(1).source("s", stream, conversations=2).sink("k", nothing).edge("s", "k").build()
+        return (
+            PlanBuilder(1)
+            .source("s", stream, conversations=2)
+            .sink("k", nothing)
+            .edge("s", "k")
+            .build()
+        )
 
     run_virtual(Session(plan(), inputs={"c2": "two"}).run())
     run_virtual(Session(plan(), inputs="all").run())
@@ -314,7 +328,9 @@ def test_a_resource_that_cannot_start_fails_the_run_in_a_sentence() -> None:
     """No node runs; what had started is stopped."""
     told: list[str] = []
     builder = PlanBuilder(1).source("s", tokens(1)).sink("k", lambda _: told.append("run"))
-    builder.resource("a", lambda: Fake("a", told)).resource("b", lambda: Fake("b", told, fails=True))
+    builder.resource("a", lambda: Fake("a", told)).resource(
+        "b", lambda: Fake("b", told, fails=True)
+    )
 
     snapshot = run_virtual(Session(builder.edge("s", "k").build()).run())
 
@@ -324,6 +340,7 @@ def test_a_resource_that_cannot_start_fails_the_run_in_a_sentence() -> None:
 
 def test_what_a_plugins_start_raises_is_told_with_the_resources_name() -> None:
     """Not only our own errors make a clear sentence."""
+
     class Bad(Fake):
         async def start(self, clock: Clock) -> None:
             raise OSError("no device")
@@ -337,6 +354,7 @@ def test_what_a_plugins_start_raises_is_told_with_the_resources_name() -> None:
 
 def test_an_operator_that_swallows_its_cancellation_is_reported_with_its_stack() -> None:
     """The run ends at the deadline all the same, and says who stayed."""
+
     async def stubborn(payload: object, scope: Scope) -> None:
         while True:
             try:
@@ -368,6 +386,7 @@ def test_an_operator_that_swallows_its_cancellation_is_reported_with_its_stack()
 
 def test_a_session_can_be_stopped_from_another_thread() -> None:
     """On the real clock, with a real thread."""
+
     async def go() -> Session:
         builder = PlanBuilder(1)
 
@@ -439,6 +458,7 @@ def test_a_blocking_operator_takes_its_declared_time_on_the_virtual_clock() -> N
 
 def test_the_first_token_is_taken_from_the_request_and_at_measured_sinks() -> None:
     """Control never counts, nor does what another sink has processed."""
+
     async def stream(scope: Scope) -> AsyncIterator[Any]:
         await scope.sleep(1.0)
         scope.mark("request_sent")
@@ -463,6 +483,7 @@ def test_the_first_token_is_taken_from_the_request_and_at_measured_sinks() -> No
 
 def test_time_shares_say_who_is_busy_and_who_waits_for_whom() -> None:
     """Busy, backpressured, window-blocked and idle add up to wall × k."""
+
     async def first_is_slow(token: Token, scope: Scope) -> Token:
         await scope.sleep(10.0 if token.text == "0" else 1.0)
         return token
@@ -506,6 +527,8 @@ def test_littles_law_holds_on_a_run() -> None:
 
 
 def endless_for(count: int) -> Callable[[Scope], AsyncIterator[Token]]:
+    """Return a stream of so many tokens, one each tenth of a second."""
+
     async def stream(scope: Scope) -> AsyncIterator[Token]:
         for number in range(count):
             await scope.sleep(0.1)
@@ -516,6 +539,7 @@ def endless_for(count: int) -> Callable[[Scope], AsyncIterator[Token]]:
 
 def test_a_tap_shows_the_last_events_of_an_edge_while_somebody_looks() -> None:
     """From when it is opened until it is closed, the last ones only."""
+
     async def go() -> tuple[list[Any], list[Any], Any]:
         builder = PlanBuilder(1).source("s", endless_for(30)).sink("k", nothing)
         session = Session(builder.edge("s", "k").build())
@@ -565,13 +589,13 @@ def test_shown_lines_are_numbered_and_asked_for_from_the_last_seen() -> None:
 
 def test_an_output_for_a_port_without_an_edge_is_settled_and_no_emission() -> None:
     """It is neither lost in the books nor counted as sent."""
+
     class Split(Operator[NoParams]):
         name = "split"
         inputs = (Port("in", ANY),)
         outputs = (Port("out", ANY), Port("other", ANY))
 
         def process(self, payload: Token, scope: Scope) -> Iterator[Any]:
-            from aiflow.operators.base import Emit
 
             assert scope.outputs == {"out"}
             yield Emit("other", payload)
@@ -587,8 +611,6 @@ def test_an_output_for_a_port_without_an_edge_is_settled_and_no_emission() -> No
 
 def test_a_port_that_the_operator_has_not_is_named() -> None:
     """A typing mistake in an operator fails with a sentence."""
-    from aiflow.operators.base import Emit
-
     builder = PlanBuilder(1).source("s", tokens(1)).node("n", lambda t: Emit("oup", t))
 
     snapshot = run_virtual(Session(builder.sink("k", nothing).chain("s", "n", "k").build()).run())

@@ -49,7 +49,8 @@ def test_zeros_counted_elsewhere_pull_the_quantiles_down() -> None:
 
     stats = histogram.stats(zeros=9)
 
-    assert (stats.count, stats.p50_ms, stats.p99_ms) == (10, 0.0, pytest.approx(2000.0))
+    assert (stats.count, stats.p50_ms) == (10, 0.0)
+    assert stats.p99_ms == pytest.approx(2000.0)
 
 
 def test_a_duration_taken_back_is_as_if_it_had_not_been_recorded() -> None:

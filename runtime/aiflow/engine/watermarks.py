@@ -1,0 +1,79 @@
+"""Watermarks: on an edge, "nothing of this source up to n will be appended any more".
+
+They are worked out when somebody asks, from what waits, is at work or is kept upstream, in
+one pass over the turn's nodes in the plan's order. So events that are settled without an
+output move them at no cost, and no number has to travel. END is a watermark of infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from aiflow.engine.cells import Lane, Turn
+
+
+def edge_watermark(turn: Turn, node: str, source: str) -> float:
+    """Return the watermark on the out-edges of a node, for events of one source.
+
+    Returns:
+        The highest sequence that is settled for good, -1 where none is yet, infinity where
+        nothing of the source can come this way (any more).
+    """
+    return _marks(turn, source, until=node).get(node, inf)
+
+
+def input_watermark(lane: Lane, source: str) -> float:
+    """Return the lowest watermark on a lane's in-edges: what cannot arrive there any more."""
+    marks = _marks(lane.turn, source, until=lane.guardian.id)
+    before = [marks[upstream] for upstream in _before(lane) if upstream in marks]
+    return min(before, default=inf)
+
+
+def _marks(turn: Turn, source: str, until: str) -> dict[str, float]:
+    marks: dict[str, float] = {}
+    arriving: dict[str, float] = {}
+    for node, lane in turn.lanes.items():
+        mark = _own_mark(lane, source, arriving.get(node, inf))
+        marks[node] = mark
+        for route in lane.routes.values():
+            for _edge, target in route.hops:
+                name = target.guardian.id
+                arriving[name] = min(arriving.get(name, inf), mark)
+        if node == until:
+            break
+    return marks
+
+
+def _own_mark(lane: Lane, source: str, arriving: float) -> float:
+    if lane.is_closed:
+        return inf
+    if lane.source is not None:
+        if lane.guardian.id != source:
+            return inf
+        hand = lane.source.hand.pending
+        return float(lane.sequence if hand is None else hand.sequence - 1)
+    pending = min(_pending(lane, source), default=inf)
+    if lane.keep_from is not None:
+        pending = min(pending, lane.keep_from)
+    return min(arriving, pending - 1)
+
+
+def _pending(lane: Lane, source: str) -> Iterator[int]:
+    """Yield the sequences of a source's events that wait or are at work here."""
+    for queue in lane.queues:
+        for event, _since, _edge, _stamp in queue:
+            if event.source == source:
+                yield event.sequence
+    for call in lane.calls:
+        if call.event is not None and call.event.source == source:
+            yield call.event.sequence
+    claimed = lane.guardian.claimed
+    if claimed is not None and claimed.source == source:
+        yield claimed.sequence
+
+
+def _before(lane: Lane) -> Iterator[str]:
+    for node, upstream in lane.turn.lanes.items():
+        if any(target is lane for route in upstream.routes.values() for _, target in route.hops):
+            yield node

@@ -1,0 +1,360 @@
+"""Public reports of other runtimes; each test is named after what must not happen here.
+
+Addresses of the reports are in the docstrings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from aiflow.clock import VirtualLoop
+from aiflow.engine.session import Session
+from aiflow.events import Control, Token
+from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.scope import Scope
+from aiflow.testing.plans import PlanBuilder
+from aiflow.testing.virtual import run_virtual
+
+
+def tokens(count: int) -> list[Token]:
+    """Return tokens that carry their number."""
+    return [Token(str(number)) for number in range(count)]
+
+
+async def slow(payload: Any, scope: Scope) -> None:
+    """Take a second for each payload."""
+    await scope.sleep(1.0)
+
+
+def run(builder: PlanBuilder) -> Snapshot:
+    """Run a plan on the virtual clock and return its last snapshot."""
+    return run_virtual(Session(builder.build()).run())
+
+
+def test_an_interruption_does_not_swallow_the_end_of_another_turn() -> None:
+    """The pipeline waited forever: github.com/pipecat-ai/pipecat/issues/3524."""
+
+    async def go() -> Session:
+        builder = PlanBuilder(2).source("s", tokens(6), conversations=2).sink("k", slow)
+        session = Session(builder.edge("s", "k").build())
+        asyncio.get_running_loop().call_later(2.5, session.cancel, "c1")
+        await session.run()
+        return session
+
+    snapshot = run_virtual(go()).snapshot()
+
+    assert snapshot.conversations == {"c1": "cancelled", "c2": "completed"}
+
+
+def test_an_end_marker_is_not_dropped_from_a_full_queue() -> None:
+    """Streams leaked: github.com/bytedance/deer-flow/issues/1689."""
+    finish = Control("finish", {"reason": "stop"})
+    seen: list[Any] = []
+
+    async def take(payload: Any, scope: Scope) -> None:
+        seen.append(payload)
+        await scope.sleep(0.1)
+
+    builder = PlanBuilder(1).source("s", [*tokens(300), finish])
+    builder.sink("k", take, queue_capacity=2, overflow="drop_newest").edge("s", "k")
+
+    snapshot = run(builder)
+
+    assert snapshot.phase == "completed"
+    assert seen[-1] == finish
+
+
+@pytest.mark.parametrize("where", ["s", "n", "k"])
+def test_an_error_does_not_leave_who_reads_the_stream_hanging(where: str) -> None:
+    """The iterator hung: github.com/run-llama/llama-agents/issues/637."""
+
+    def fail_at(node: str) -> None:
+        if node == where:
+            raise ValueError("broken")
+
+    async def stream(scope: Scope) -> AsyncIterator[Token]:
+        for token in tokens(5):
+            yield token
+            await scope.sleep(0.1)
+        fail_at("s")
+
+    async def process(token: Token, scope: Scope) -> Token:
+        fail_at("n")
+        return token
+
+    async def take(token: Token, scope: Scope) -> None:
+        fail_at("k")
+
+    builder = PlanBuilder(1).source("s", stream).node("n", process).sink("k", take)
+
+    snapshot = run(builder.chain("s", "n", "k"))
+
+    assert snapshot.error == f"node {where} failed in conversation c1: ValueError: broken"
+
+
+class Rude(BaseException):
+    """Raised by code that means nobody to catch it."""
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), Rude("rude"), GeneratorExit()])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_base_exception_of_an_operator_does_not_kill_the_worker(
+    error: BaseException, is_async: bool
+) -> None:
+    """The dispatcher died: github.com/openai/openai-agents-python/issues/4198."""
+
+    def fails(token: Token, scope: Scope) -> None:
+        if scope.conversation == "c1":
+            raise error
+
+    async def fails_later(token: Token, scope: Scope) -> None:
+        await scope.sleep(0.1)
+        fails(token, scope)
+
+    builder = PlanBuilder(1).source("s", tokens(3), conversations=2)
+    builder.sink("k", fails_later if is_async else fails).edge("s", "k")
+
+    snapshot = run(builder)
+
+    assert snapshot.conversations == {"c1": "failed", "c2": "completed"}
+    assert snapshot.nodes["k"].processed == 3
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_interrupt_from_the_keyboard_is_not_swallowed(is_async: bool) -> None:
+    """It is settled, then goes on to whoever runs the loop."""
+
+    def fails(token: Token, scope: Scope) -> None:
+        raise KeyboardInterrupt
+
+    async def fails_later(token: Token, scope: Scope) -> None:
+        raise KeyboardInterrupt
+
+    session = Session(
+        PlanBuilder(1)
+        .source("s", tokens(3))
+        .sink("k", fails_later if is_async else fails)
+        .edge("s", "k")
+        .build()
+    )
+
+    loop = VirtualLoop()
+    try:
+        task = loop.create_task(session.run())
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(task)
+        # Whoever catches it may let the run come to its end.
+        snapshot = loop.run_until_complete(task)
+    finally:
+        loop.close()
+
+    assert snapshot.nodes["k"].failed == 1
+    assert snapshot.phase == "failed"
+
+
+def test_leaving_early_does_not_go_on_draining_the_provider() -> None:
+    """The stream went on at the user's cost: github.com/pydantic/pydantic-ai/issues/1524."""
+    read = 0
+    closed_by: list[Any] = []
+
+    async def stream(scope: Scope) -> AsyncIterator[Token]:
+        nonlocal read
+        opened_by = asyncio.current_task()
+        try:
+            while True:
+                read += 1
+                yield Token("x")
+                await scope.sleep(0.1)
+        finally:
+            closed_by.append(asyncio.current_task() is opened_by)
+
+    async def go() -> None:
+        session = Session(PlanBuilder(1).source("s", stream).sink("k", slow).edge("s", "k").build())
+        asyncio.get_running_loop().call_later(1.05, session.cancel, "c1")
+        await session.run()
+
+    run_virtual(go())
+
+    assert read <= 11
+    # And by the task that reads it: "asynchronous generator is already running" elsewhere
+    # (github.com/googleapis/python-genai/issues/2425).
+    assert closed_by == [True]
+
+
+def test_a_stage_does_not_stall_when_demand_comes_back() -> None:
+    """Ordered stages stalled or skipped: github.com/apache/pekko/pull/3365, /2905, /2899."""
+    seen: list[str] = []
+
+    async def jitter(token: Token, scope: Scope) -> Token | None:
+        await scope.sleep(scope.random.random() * 0.01)
+        return token if int(token.text) % 3 else None
+
+    async def bursts(token: Token, scope: Scope) -> None:
+        seen.append(token.text)
+        await scope.sleep(1.0 if len(seen) % 7 == 0 else 0.0)
+
+    builder = PlanBuilder(1).source("s", tokens(90))
+    builder.node("n", jitter, workers=4, reorder_capacity=2, queue_capacity=3)
+
+    run(builder.sink("k", bursts, queue_capacity=1).chain("s", "n", "k"))
+
+    assert seen == [str(number) for number in range(90) if number % 3]
+
+
+def test_the_last_failures_do_not_keep_a_stage_from_completing() -> None:
+    """Trailing failures never completed it: github.com/apache/pekko/pull/3009."""
+
+    async def nothing(token: Token, scope: Scope) -> None:
+        await scope.sleep(scope.random.random())
+
+    builder = (
+        PlanBuilder(1).source("s", tokens(20)).node("n", nothing, workers=4, reorder_capacity=4)
+    )
+
+    assert run(builder.sink("k", slow).chain("s", "n", "k")).phase == "completed"
+
+
+def test_more_conversations_than_workers_do_not_lock_one_another() -> None:
+    """group_by hung: github.com/reactor/reactor-core/issues/3442."""
+
+    async def jitter(token: Token, scope: Scope) -> Token:
+        await scope.sleep(scope.random.random())
+        return token
+
+    builder = PlanBuilder(20).source("s", tokens(5), conversations=20)
+    builder.node("n", jitter, workers=2, reorder_capacity=1, queue_capacity=1)
+
+    snapshot = run(builder.sink("k", slow, queue_capacity=1, workers=2).chain("s", "n", "k"))
+
+    assert list(snapshot.conversations.values()) == ["completed"] * 20
+    assert snapshot.nodes["k"].processed == 100
+
+
+def test_a_put_that_comes_later_does_not_overtake_one_that_waits() -> None:
+    """asyncio.Queue lets it: github.com/python/cpython/issues/83055."""
+    seen: list[str] = []
+
+    async def take(token: Token, scope: Scope) -> None:
+        seen.append(token.text)
+        await scope.sleep(1.0)
+
+    async def at(scope: Scope) -> AsyncIterator[Token]:
+        await scope.sleep({"a": 0.1, "b": 0.2, "c": 1.0}[scope.node])
+        for number in range(3):
+            yield Token(f"{scope.node}{number}")
+
+    builder = PlanBuilder(1)
+    for name in "abc":
+        builder.source(name, at)
+    builder.sink("k", take, queue_capacity=1)
+    for name in "abc":
+        builder.edge(name, "k")
+
+    run(builder)
+
+    # Who began to wait earlier is served earlier, round after round.
+    assert [text for text in seen if text.endswith("0")] == ["a0", "b0", "c0"]
+    assert [text for text in seen if text.endswith("2")] == ["a2", "b2", "c2"]
+
+
+def test_an_item_is_not_lost_when_its_receiver_is_cancelled_at_hand_over() -> None:
+    """github.com/agronholm/anyio/issues/146: here the other turn's items all arrive."""
+    seen: list[str] = []
+
+    async def take(token: Token, scope: Scope) -> None:
+        seen.append(scope.conversation + token.text)
+
+    async def stream(scope: Scope) -> AsyncIterator[Token]:
+        for token in tokens(10):
+            yield token
+            await scope.sleep(0.1)
+
+    async def go() -> Session:
+        builder = PlanBuilder(2).source("s", stream, conversations=2).sink("k", take)
+        session = Session(builder.edge("s", "k").build())
+        # At a time at which both turns hand over.
+        asyncio.get_running_loop().call_at(0.5, session.cancel, "c1")
+        await session.run()
+        return session
+
+    snapshot = run_virtual(go()).snapshot()
+
+    assert [text for text in seen if text.startswith("c2")] == [f"c2{n}" for n in range(10)]
+    node = snapshot.nodes["k"]
+    assert node.received == node.processed + node.cancelled
+
+
+def test_an_eager_task_factory_does_not_hang_a_run() -> None:
+    """TaskGroup hangs with it: github.com/python/cpython/issues/128550 (Python 3.12 and later)."""
+    factory = getattr(asyncio, "eager_task_factory", None)
+    if factory is None:
+        pytest.skip("this Python has no eager tasks")
+
+    async def go() -> Snapshot:
+        asyncio.get_running_loop().set_task_factory(factory)
+        builder = PlanBuilder(1).source("s", tokens(9)).sink("k", slow, workers=2)
+        return await Session(builder.edge("s", "k").build()).run()
+
+    assert run_virtual(go()).phase == "completed"
+
+
+def test_a_source_that_never_waits_does_not_keep_the_loop_from_others() -> None:
+    """Somebody else's timer and task get their turn in the middle of a burst."""
+    turns: list[int] = []
+    seen: list[Token] = []
+
+    async def other() -> None:
+        while True:
+            turns.append(len(seen))
+            await asyncio.sleep(0)
+
+    async def stream(scope: Scope) -> AsyncIterator[Token]:
+        for token in tokens(1_000):
+            yield token
+
+    async def go() -> None:
+        builder = PlanBuilder(1).source("a", stream).source("b", tokens(1_000))
+        builder.sink("k", seen.append).edge("a", "k").edge("b", "k")
+        session = Session(builder.build())
+        task = asyncio.ensure_future(other())
+        await session.run()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    run_virtual(go())
+
+    assert len(seen) == 2_000
+    assert max(after - before for before, after in itertools.pairwise(turns)) <= 200
+
+
+def test_a_generator_with_a_million_outputs_does_not_keep_the_loop() -> None:
+    """Also where none of them has anywhere to go."""
+    turns = 0
+
+    def many(token: Token) -> Iterator[Token]:
+        yield from tokens(5_000)
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def go() -> None:
+        builder = PlanBuilder(1).source("s", tokens(1)).node("n", many).edge("s", "n")
+        task = asyncio.ensure_future(other())
+        await Session(builder.build()).run()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    run_virtual(go())
+
+    assert turns > 50
