@@ -104,12 +104,14 @@ class HttpStream:
 
     Attributes:
         request_sent_at: when the request had left, seconds on the clock; None before.
+        content_type: what the server calls the body, "" before the first read and for nothing.
     """
 
     def __init__(
         self, client: httpx.AsyncClient, request: HttpRequest, timeouts: Timeouts, clock: Clock
     ) -> None:
         self.request_sent_at: float | None = None
+        self.content_type = ""
         self._client = client
         self._exchange = HttpExchange(client, self._note_sent)
         self._request = request
@@ -177,7 +179,8 @@ class HttpStream:
         response = await self._wait(self._exchange.send(request))
         self._is_open = True
         asked = self._request
-        content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        self.content_type = response.headers.get("content-type", "")
+        content_type = self.content_type.partition(";")[0].strip().lower()
         if response.status_code >= _FIRST_REFUSAL:
             raise failures.refused(
                 asked.where,

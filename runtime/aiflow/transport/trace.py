@@ -166,6 +166,8 @@ class TraceWriter:
     """Writes a trace while a stream comes in.
 
     Use it as a context manager: leaving it writes the end, `broken` where an error left it.
+    Invariant: after each piece the file is a whole trace that ends `broken`, and the next piece
+    takes that end's place; so what came is readable also when the program is killed.
 
     Args:
         path: the file; an old one is replaced.
@@ -177,7 +179,8 @@ class TraceWriter:
         self._file = path.open("wb")
         self._last = 0.0
         header = {_MARK: VERSION, "dialect": dialect, "content_type": content_type}
-        self._file.write(json.dumps(header).encode() + b"\n")
+        self._place = 0
+        self._put(json.dumps(header).encode() + b"\n")
 
     def __enter__(self) -> Self:
         return self
@@ -197,19 +200,29 @@ class TraceWriter:
             at: seconds since the request; not before the piece before it.
             data: what arrived, any bytes.
         """
+        self._last = max(self._last, at)
         for start in range(0, len(data), MAX_PIECE_BYTES):
-            self._write(at, _coded(data[start : start + MAX_PIECE_BYTES]))
+            self._put(self._line(_coded(data[start : start + MAX_PIECE_BYTES])))
 
     def close(self, end: TraceEnd, at: float | None = None) -> None:
         """Write how the connection ended and close the file; safe to repeat."""
         if not self._file.closed:
-            self._write(self._last if at is None else at, {"end": end})
-            self._file.close()
+            self._last = max(self._last, self._last if at is None else at)
+            with self._file:
+                # Never shorter than the end that stands there: both words have six letters.
+                self._file.seek(self._place)
+                self._file.write(self._line({"end": end}))
 
-    def _write(self, at: float, content: object) -> None:
-        self._last = max(self._last, at)
+    def _put(self, line: bytes) -> None:
+        """Write a line over the end that stands there, and an end after it."""
+        self._file.seek(self._place)
+        self._file.write(line + self._line({"end": "broken"}))
+        self._file.flush()
+        self._place += len(line)
+
+    def _line(self, content: object) -> bytes:
         text = json.dumps(content, ensure_ascii=False)
-        self._file.write(f"{self._last:.6f}\t{text}\n".encode())
+        return f"{self._last:.6f}\t{text}\n".encode()
 
 
 def _coded(data: bytes) -> object:
