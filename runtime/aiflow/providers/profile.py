@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 _THINKERS = ("o1*", "o3*", "o4-*", "gpt-5*")
+_MISTRALS = ("mistral-*", "ministral-*", "magistral-*", "codestral-*", "devstral-*")
 _CLAUDE_4 = (
     "claude-opus-4-[0-5]*",
     "claude-opus-4-20*",
@@ -53,12 +54,15 @@ _OPENAI_THINKER = ModelProfile(
 _BUDGET = ModelProfile(reasoning="budget")
 _SWITCH = ModelProfile(reasoning="switch")
 _FIXED = ModelProfile(reasoning="fixed")
+_UNASKED = ModelProfile(sends_usage_on_request=False, reasoning="fixed")
 _SHORT = ModelProfile(reasoning="fixed", max_tokens=4096)
 
 # (dialect, pattern of the model's name, profile); the first that matches stands. A server
 # that copies a dialect has names of its own, so only exact families are here.
 _KNOWN = (
     ("openai-chat", "gpt-5-chat*", _FIXED),
+    # They send the counts unasked.
+    *(("openai-chat", pattern, _UNASKED) for pattern in _MISTRALS),
     ("openai-responses", "gpt-5-chat*", _FIXED),
     *((d, p, _OPENAI_THINKER) for d in ("openai-chat", "openai-responses") for p in _THINKERS),
     *(("openai-responses", pattern, _FIXED) for pattern in ("gpt-4*", "gpt-3*", "chatgpt-*")),

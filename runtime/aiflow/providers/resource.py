@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -20,7 +21,8 @@ from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import Dialect, dialect_names, find_dialect
 from aiflow.providers.messages import ChatRequest
 from aiflow.providers.profile import ModelProfile, profile_for
-from aiflow.providers.streams import HttpChatStream, TraceChatStream
+from aiflow.providers.recording import RecordingStream, TraceRecorder
+from aiflow.providers.streams import ByteStream, HttpChatStream, TraceChatStream
 from aiflow.resources import Resource, ResourceParams
 from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
 from aiflow.transport.excerpt import place_of
@@ -134,12 +136,19 @@ class Provider(Resource[ProviderParams]):
         if server is not None:
             await server.stop()
 
-    def stream_chat(self, request: ChatRequest, profile: ModelProfile | None = None) -> ChatStream:
+    def stream_chat(
+        self,
+        request: ChatRequest,
+        profile: ModelProfile | None = None,
+        record_to: Path | None = None,
+    ) -> ChatStream:
         """Return the answer's stream; nothing is sent before it is iterated.
 
         Args:
             request: what the model is asked.
             profile: what the model can; None takes what is known of it by its name.
+            record_to: file that a trace of the answer is written to as it comes; what
+                stood there is replaced. Nothing is written where a trace is replayed in process.
 
         Raises:
             ResourceError: the provider has not been started.
@@ -168,7 +177,10 @@ class Provider(Resource[ProviderParams]):
             secret=self._secret,
         )
         timeouts = Timeouts(self.params.first_byte_timeout_s, self.params.idle_timeout_s)
-        stream = self._client.stream(http_request, timeouts)
+        stream: ByteStream = self._client.stream(http_request, timeouts)
+        if record_to is not None:
+            recorder = TraceRecorder(record_to, dialect.name, self._secret)
+            stream = RecordingStream(stream, decoder, self._clock, recorder)
         return HttpChatStream(stream, decoder, self._clock, where, dialect.name)
 
     def _dialect(self) -> Dialect:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Self
+from typing import Protocol, Self
 
 from aiflow.clock import Clock
 from aiflow.errors import ProviderError
@@ -16,8 +16,42 @@ from aiflow.events import Payload
 from aiflow.providers.chat import Arrival
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.failure import Failure
-from aiflow.transport.client import HttpStream
 from aiflow.transport.trace import Trace, TraceEnd, TracePiece
+
+
+class ByteStream(Protocol):
+    """The bytes of one answer; `transport.client.HttpStream` is the plain one.
+
+    Attributes:
+        request_sent_at: when the request left, seconds on the clock; None before.
+        content_type: what the server calls the body, "" before the first read.
+    """
+
+    @property
+    def request_sent_at(self) -> float | None:
+        """When the request left; None before that."""
+        ...
+
+    @property
+    def content_type(self) -> str:
+        """What the server calls the body."""
+        ...
+
+    async def read(self) -> bytes | None:
+        """Return the next bytes, None at the end.
+
+        Raises:
+            ProviderError: the endpoint refused, timed out or broke off.
+        """
+        ...
+
+    async def drain(self) -> None:
+        """Read on to an end that is due at once, and close."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close; safe to repeat."""
+        ...
 
 
 class _DecodedStream:
@@ -98,7 +132,7 @@ class HttpChatStream(_DecodedStream):
     """An answer that comes over HTTP."""
 
     def __init__(
-        self, stream: HttpStream, decoder: StreamDecoder, clock: Clock, where: str, dialect: str
+        self, stream: ByteStream, decoder: StreamDecoder, clock: Clock, where: str, dialect: str
     ) -> None:
         super().__init__(decoder, where, dialect)
         self._stream = stream
