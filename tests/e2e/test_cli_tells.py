@@ -11,6 +11,7 @@ from aiflow.graph import codec, edits
 from aiflow.graph.shipped import graphs_dir
 
 EXAMPLE = graphs_dir() / "examples" / "slow-speech.aiflow.json"
+ALL = sorted(graphs_dir().glob("*/*.aiflow.json"))
 
 
 class TestExplain:
@@ -75,3 +76,78 @@ class TestDiff:
             called = aiflow("diff", *pair)
             assert called.code == 2
             assert "there is no such file" in called.err
+
+
+class TestConvert:
+    """`aiflow convert`."""
+
+    @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name.removesuffix(".aiflow.json"))
+    def test_json_is_what_the_file_holds(self, aiflow, path: Path) -> None:
+        """Every shipped graph is canonical already; a newer major version is refused."""
+        called = aiflow("convert", path, "--to", "json")
+
+        if "newer-major" in path.name:
+            assert called.code == 2
+            assert "cannot write" in called.err
+        else:
+            assert called.code == 0
+            assert called.out == path.read_text(encoding="utf-8")
+
+    def test_export_leaves_out_what_a_server_has_no_use_for(self, aiflow, tmp_path: Path) -> None:
+        """No layout, no notes; all else is the same."""
+        file = tmp_path / "server.aiflow.json"
+
+        called = aiflow("convert", EXAMPLE, "--to", "json", "--export", "-o", file)
+
+        assert (called.code, called.out) == (0, "")
+        exported = codec.load(file)
+        assert not exported.layout
+        assert exported.nodes == codec.load(EXAMPLE).nodes
+
+    @pytest.mark.parametrize(
+        ("form", "begins"), [("mermaid", "---\n"), ("dot", "digraph"), ("svg", "<svg")]
+    )
+    def test_pictures_go_to_stdout_or_a_file(
+        self, aiflow, tmp_path: Path, form: str, begins: str
+    ) -> None:
+        """The same text in both."""
+        file = tmp_path / "picture"
+
+        called = aiflow("convert", EXAMPLE, "--to", form)
+        aiflow("convert", EXAMPLE, "--to", form, "-o", file)
+
+        assert called.code == 0
+        assert called.out.startswith(begins)
+        assert file.read_text(encoding="utf-8") == called.out
+
+    def test_a_key_is_warned_of_and_not_shown(self, aiflow, tmp_path: Path) -> None:
+        """Nothing of it but its first letters, on stderr."""
+        key = "sk-" + "a1B2" * 8
+        file = tmp_path / "with-key.aiflow.json"
+        codec.save(file, edits.merge_params(codec.load(EXAMPLE), "model", {"system": key}))
+
+        exported = aiflow("convert", file, "--to", "json", "--export", "-o", tmp_path / "x")
+        checked = aiflow("check", file)
+
+        assert "warning: system of node model looks like a key (sk-…)" in exported.err
+        assert "warning AF509 [model]" in checked.out
+        assert key not in exported.err + checked.out + checked.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (("--to", "jsn"), "there is no form 'jsn'; did you mean json?"),
+            (("--to", "svg", "--export"), "svg is a picture"),
+            ((), "--to"),
+            (("--to", "svg", "-o", "no/such/folder/x.svg"), "cannot be written"),
+            (("--to", "json", "-o", "no/such/folder/x"), "cannot be saved"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_with_2(
+        self, aiflow, arguments: tuple[str, ...], says: str
+    ) -> None:
+        """One line on stderr, nothing on stdout."""
+        called = aiflow("convert", EXAMPLE, *arguments)
+
+        assert (called.code, called.out) == (2, "")
+        assert says in called.err

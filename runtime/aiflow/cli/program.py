@@ -15,13 +15,24 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
-from aiflow.cli import bench, check, diff, explain, normalize, operators, replay, run, schema
+from aiflow.cli import (
+    bench,
+    check,
+    convert,
+    diff,
+    explain,
+    normalize,
+    operators,
+    replay,
+    run,
+    schema,
+)
 from aiflow.cli.console import complain, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.errors import AiFlowError, GraphFileError, TraceError
 
 _LONGEST_COMMAND = 13  # `normalize` with its indent
-_COMMANDS = (run, check, operators, schema, explain, diff, normalize, replay, bench)
+_COMMANDS = (run, check, operators, schema, explain, diff, convert, normalize, replay, bench)
 
 
 class Parser(argparse.ArgumentParser):
