@@ -49,6 +49,17 @@ class TestOperators:
         assert "in: token → reasoning: token, answer: token, refusal: token" in called.out
         assert all(f"  {name} " in called.out for name in Catalog.load().operators)
 
+    def test_one_operator_is_told_in_full_or_not_at_all(self, aiflow) -> None:
+        """A wrong name is answered with the closest."""
+        called = aiflow("operators", "chat")
+        wrong = aiflow("operators", "chta")
+
+        assert called.code == 0
+        assert '  endpoint = ""' in called.out
+        assert [entry["name"] for entry in aiflow("operators", "chat", "--json").json] == ["chat"]
+        assert wrong.code == 2
+        assert "did you mean chat?" in wrong.err
+
     def test_json_has_all_that_a_form_needs(self, aiflow) -> None:
         """Ports, resources, params with units, the policy's own words."""
         listed = {entry["name"]: entry for entry in aiflow("operators", "--json").json}
@@ -225,7 +236,7 @@ class TestReplay:
         ("arguments", "reason"),
         [
             (("gone.trace",), "gone.trace: it cannot be read"),
-            ((str(DROPS),), "line 1"),
+            ((str(DROPS),), "looks like a graph"),
             (("gone.trace", "--speed", "-1"), "--speed is -1.0"),
             ((TRACE, "--serve", "localhost"), "'localhost' is no address"),
             ((TRACE, "--serve", "99999"), "'99999' is no address"),

@@ -8,27 +8,41 @@ from collections.abc import Iterator
 from typing import Any
 
 from aiflow.cli.console import complain, put, put_json
-from aiflow.cli.exits import Exit
+from aiflow.cli.exits import Exit, unknown
+from aiflow.cli.manual import manual_lines
 from aiflow.operators.base import Operator, Port
 from aiflow.operators.registry import Catalog
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
     """Add the command to the program's parser."""
-    parser = commands.add_parser("operators", parents=[common], help="list the operators there are")
+    parser = commands.add_parser(
+        "operators",
+        parents=[common],
+        help="list the operators there are, or tell all of one",
+        description="List the operators there are, with their inputs and outputs; or tell all of"
+        " one: its ports, its params with their defaults, and the resources it asks for.",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an operator, such as chat")
     parser.add_argument("--json", action="store_true", help="print everything as one JSON list")
     parser.set_defaults(command=list_operators)
 
 
 def list_operators(options: argparse.Namespace) -> int:
-    """Print the catalog."""
+    """Print the catalog, or one operator of it."""
     catalog = Catalog.load()
     for error in catalog.broken:
         complain(str(error))
+    operators = catalog.operators
+    if options.name is not None:
+        if options.name not in operators:
+            raise unknown("operator", options.name, operators)
+        operators = {options.name: operators[options.name]}
     if options.json:
-        put_json([_described(operator) for operator in catalog.operators.values()])
+        put_json([_described(operator) for operator in operators.values()])
         return Exit.DONE
-    for line in _lines(catalog):
+    single = options.name is not None
+    for line in manual_lines(operators[options.name], catalog) if single else _lines(catalog):
         put(line)
     return Exit.DONE
 

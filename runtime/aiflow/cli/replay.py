@@ -55,6 +55,11 @@ def replay(options: argparse.Namespace) -> int:
     if not (math.isfinite(options.speed) and options.speed >= 0):
         raise UsageError(f"--speed is {options.speed}; it must be 0 or more")
     path = find_file(options.trace, (Path(), graphs_dir())) or Path(options.trace)
+    if path.suffix == ".json":
+        raise UsageError(
+            f"{options.trace} looks like a graph, and only a trace can be played;"
+            " use `aiflow run` for a graph"
+        )
     trace = Trace.open(path)
     if options.serve is None:
         asyncio.run(_play(trace, options.speed))
