@@ -22,7 +22,12 @@ Outcome = Compiled | GraphFileError
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
     """Add the command to the program's parser."""
     parser = commands.add_parser(
-        "check", parents=[common], help="say what is wrong with graphs, without running them"
+        "check",
+        parents=[common],
+        help="say what is wrong with graphs, without running them",
+        description="Say what is wrong with graphs, without running them, and how many events each"
+        " may hold. Errors keep a graph from running, warnings and hints do not; `aiflow explain"
+        " CODE` says more of one.",
     )
     parser.add_argument("files", nargs="+", metavar="GRAPH", help="graph files")
     parser.add_argument(

@@ -9,6 +9,10 @@ from aiflow.metrics.snapshot import LatencyStats, NodeStats, Snapshot
 
 # A node that kept others waiting for less than this share of the run is no bottleneck.
 _WORTH_NAMING = 0.05
+# A node that nothing holds back, but that works more than this share of the run, sets its length.
+_MOSTLY_BUSY = 0.5
+
+_NOBODY_WAITED = "No node kept another waiting."
 
 _COLUMNS = (
     *("node", "received", "processed", "emitted", "dropped", "failed", "cancelled"),
@@ -72,16 +76,34 @@ def slow_node_sentence(snapshot: Snapshot) -> str:
         if elapsed > 0 and node.backpressured_s / (elapsed * node.workers) > _WORTH_NAMING
     ]
     takers = [node for node in snapshot.nodes.values() if node.max_depth > 0]
-    if not held or not takers:
-        return "No node kept another waiting."
+    if not takers:
+        return _NOBODY_WAITED
     slow = max(takers, key=_busy)
-    limit = f"{slow.max_depth} of {slow.queue_capacity}" if slow.queue_capacity else "no limit"
+    if not held:
+        return _unheld_sentence(slow, snapshot)
+    limit = f" of {slow.queue_capacity}" if slow.queue_capacity else ", without a limit,"
     waiting = [id for id in held if id != slow.id]
     consequence = f"; {_listed(waiting)} waited for it" if waiting else ""
     return (
         f"{slow.id} was the slow consumer: busy {_busy(slow):.0%} of the time,"
-        f" at most {limit} events in its queue{consequence}."
+        f" at most {slow.max_depth:,}{limit} events in its queue{consequence}."
     )
+
+
+def _unheld_sentence(slow: NodeStats, snapshot: Snapshot) -> str:
+    """Say what a slow node did where the strategy, not the policy, let nothing wait in a queue."""
+    busy = _busy(slow)
+    if busy > _MOSTLY_BUSY and snapshot.strategy == "callback":
+        return (
+            f"{slow.id} was the slow step: busy {busy:.0%} of the time, and nothing else moved"
+            " meanwhile, because a callback carries one event to its end before the next."
+        )
+    if busy > _MOSTLY_BUSY and slow.queue_capacity is None:
+        return (
+            f"{slow.id} was the slow consumer: busy {busy:.0%} of the time, and because its queue"
+            f" had no bound, nobody waited and {slow.max_depth:,} events piled up in it."
+        )
+    return _NOBODY_WAITED
 
 
 def _headline(snapshot: Snapshot) -> str:
@@ -92,7 +114,7 @@ def _headline(snapshot: Snapshot) -> str:
     ]
     first, model = snapshot.ttfpt_ms, snapshot.model_ttft_ms
     if first is not None and model is not None:
-        parts.append(f"first token after {first:.0f} ms (model {model:.0f} ms)")
+        parts.append(f"first token after {first:,.0f} ms (model {model:,.0f} ms)")
     return " · ".join(parts)
 
 

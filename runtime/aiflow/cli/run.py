@@ -44,10 +44,15 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         action="append",
         default=[],
         metavar="node.member=value",
-        help="set a policy member, by name or symbol: speech.queue_capacity=4, speech.q=4",
+        help="set a policy member, by name or symbol (q, k, rho, sigma, ...):"
+        " speech.queue_capacity=4, speech.q=4, speech.overflow=drop_oldest",
     )
     parser.add_argument(
-        "--strategy", default="aiflow", metavar="S", help=f"one of {', '.join(STRATEGIES)}"
+        "--strategy",
+        default="aiflow",
+        metavar="S",
+        help=f"one of {', '.join(STRATEGIES)}: as the policies say (if not said), the whole"
+        " answer first, one event at a time, queues without a bound",
     )
     parser.add_argument(
         "--clock",

@@ -13,7 +13,11 @@ from aiflow.graph.schema import graph_schema
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
     """Add the command to the program's parser."""
     parser = commands.add_parser(
-        "schema", parents=[common], help="print the JSON Schema of a graph file"
+        "schema",
+        parents=[common],
+        help="print the JSON Schema of a graph file",
+        description="Print the JSON Schema of a graph file, for an editor that completes and"
+        " checks while you type.",
     )
     parser.set_defaults(command=schema)
 

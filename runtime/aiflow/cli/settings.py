@@ -43,13 +43,13 @@ def with_settings(
                 " so its params cannot be set"
             )
         params_now = graph.nodes[node].params
-        changed = _changed(operator.Params, params_now, path, value, f"{node} has no param")
+        changed = _changed(operator.Params, params_now, path, value, (node, "param"))
         graph = edits.set_params(graph, node, changed)
     for text in policies:
         node, path, value = _split(text, "--policy", graph)
         path = (_SYMBOLS.get(path[0], path[0]), *path[1:])
         policy_now = graph.nodes[node].policy
-        changed = _changed(Policy, policy_now, path, value, f"{node} has no policy member")
+        changed = _changed(Policy, policy_now, path, value, (node, "policy member"))
         graph = edits.set_policy(graph, node, changed)
     return graph
 
@@ -65,17 +65,22 @@ def _split(text: str, option: str, graph: Graph) -> tuple[str, tuple[str, ...], 
 
 
 def _changed(
-    model: type[BaseModel], given: Mapping[str, Any], path: tuple[str, ...], value: str, what: str
+    model: type[BaseModel],
+    given: Mapping[str, Any],
+    path: tuple[str, ...],
+    value: str,
+    place: tuple[str, str],
 ) -> dict[str, Any]:
-    """Return `given` with one value set, as the model takes it."""
-    _check_path(model, path, what)
+    """Return `given` with one value set, as the model takes it; `place` is node and noun."""
+    node, noun = place
+    _check_path(model, path, f"{node} has no {noun}")
     complaint = ""
     for candidate in _readings(value):
         changed = _with(given, path, candidate)
         complaint = _complaint(model, changed, path)
         if not complaint:
             return changed
-    raise UsageError(f"{'.'.join(path)} cannot be {value!r}: {complaint}")
+    raise UsageError(f"{node}.{'.'.join(path)} cannot be {value!r}: {complaint}")
 
 
 def _check_path(model: type[BaseModel], path: tuple[str, ...], what: str) -> None:

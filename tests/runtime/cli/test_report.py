@@ -88,6 +88,31 @@ def test_nobody_is_blamed_where_nobody_waited() -> None:
     assert slow_node_sentence(free) == "No node kept another waiting."
 
 
+def test_a_queue_without_a_bound_is_named_for_what_piled_up_in_it() -> None:
+    """Nobody waited, and that is the trouble."""
+    grown = replace(SPEECH, queue_capacity=None, max_depth=1275)
+    nodes = {"speech": grown, "model": replace(MODEL, backpressured_s=0)}
+
+    sentence = slow_node_sentence(replace(SNAPSHOT, nodes=nodes, strategy="unbounded", bound=None))
+
+    assert sentence == (
+        "speech was the slow consumer: busy 95% of the time, and because its queue had no bound,"
+        " nobody waited and 1,275 events piled up in it."
+    )
+
+
+def test_a_callback_that_stands_still_is_not_called_free() -> None:
+    """No queue fills where one event is carried to its end, yet all wait for the slow step."""
+    nodes = {
+        "speech": replace(SPEECH, queue_capacity=1, max_depth=1),
+        "model": replace(MODEL, backpressured_s=0),
+    }
+
+    sentence = slow_node_sentence(replace(SNAPSHOT, nodes=nodes, strategy="callback"))
+
+    assert sentence.startswith("speech was the slow step: busy 95% of the time, and nothing else")
+
+
 def test_the_summary_fits_what_happened() -> None:
     """Headline, drops with reasons, and a line per node."""
     lines = list(summary_lines(SNAPSHOT))

@@ -85,7 +85,7 @@ def test_what_cannot_be_set_is_told_in_one_sentence(graph: Graph, text: str, mes
     ("text", "message"),
     [
         ("speech.queue=1", "speech has no policy member 'queue'; did you mean queue_capacity?"),
-        ("speech.q=0", "queue_capacity cannot be '0': input should be greater"),
+        ("speech.q=0", "speech.queue_capacity cannot be '0': input should be greater"),
         ("speech.overflow=drop", "cannot be 'drop': input should be 'block'"),
         ("speech.retry.tries=2", "speech has no policy member 'retry.tries'"),
     ],
