@@ -13,6 +13,7 @@ from typing import Any
 
 from aiflow.compiler.compile import compile as compile_graph
 from aiflow.compiler.diagnostics import Severity
+from aiflow.compiler.plan import Plan
 from aiflow.compiler.strategies import apply_strategy
 from aiflow.engine.outputs import OutputLine
 from aiflow.engine.session import Session
@@ -62,7 +63,8 @@ class EmbeddedHost:
             plan,
             seed=request.seed,
             inputs=request.inputs,
-            repeats=request.repeats,
+            # What asks a server asks once: going on until somebody stops it may cost money.
+            repeats=request.repeats and not _asks_a_server(plan),
             base=base,
             stop_deadline_s=PATIENCE_S,
         )
@@ -116,3 +118,8 @@ class EmbeddedHost:
         """Read the task's error: a session that breaks down must not look alive."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._error = f"the run broke down: {type(error).__name__}: {error}"
+
+
+def _asks_a_server(plan: Plan) -> bool:
+    """Say whether something beyond this program's clock, such as a live model, takes part."""
+    return any(resource.make().needs_real_clock() for resource in plan.resources.values())

@@ -21,7 +21,8 @@ class RunRequest:
         graph: the canonical file text of the graph.
         base: folder that relative paths in the graph start from; "" for an unsaved one.
         strategy: `aiflow`, `aggregate`, `callback` or `unbounded`.
-        repeats: start the next conversation when the last has ended, until stopped.
+        repeats: start the next conversation when the last has ended, until stopped; a graph that
+            asks a server runs once all the same.
     """
 
     graph: str

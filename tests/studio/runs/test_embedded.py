@@ -13,6 +13,7 @@ from aiflow.graph import codec, edits
 from aiflow.graph.model import Graph, PortRef
 from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.registry import Catalog
+from aiflow.providers.resource import Provider
 from aiflow.testing.virtual import run_virtual
 from aiflow_studio.runs.embedded import EmbeddedHost
 from aiflow_studio.runs.host import RunHost, RunRequest
@@ -91,6 +92,20 @@ def test_a_repeating_run_goes_on_until_it_is_stopped() -> None:
         assert snapshot is not None
         assert snapshot.phase in {"cancelled", "completed"}
         assert snapshot.in_flight == 0
+
+    on_a_host(scene)
+
+
+def test_what_asks_a_server_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody pays for answers that a window left open asks for again and again."""
+    monkeypatch.setattr(Provider, "needs_real_clock", lambda self: "it talks to a server")
+
+    async def scene(host: EmbeddedHost) -> None:
+        host.start(RunRequest(EXAMPLE, repeats=True))
+        await asyncio.sleep(300)
+        snapshot = host.snapshot()
+        assert snapshot is not None
+        assert (snapshot.phase, len(snapshot.conversations)) == ("completed", 1)
 
     on_a_host(scene)
 
