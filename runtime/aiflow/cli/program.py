@@ -23,6 +23,7 @@ from aiflow.cli import (
     explain,
     normalize,
     operators,
+    record,
     replay,
     run,
     schema,
@@ -32,7 +33,19 @@ from aiflow.cli.exits import Exit, UsageError
 from aiflow.errors import AiFlowError, GraphFileError, TraceError
 
 _LONGEST_COMMAND = 13  # `normalize` with its indent
-_COMMANDS = (run, check, operators, schema, explain, diff, convert, normalize, replay, bench)
+_COMMANDS = (
+    run,
+    check,
+    operators,
+    schema,
+    explain,
+    diff,
+    convert,
+    normalize,
+    record,
+    replay,
+    bench,
+)
 
 
 class Parser(argparse.ArgumentParser):
