@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from aiflow.providers.dialect import Dialect, dialect_names, find_dialect
 from aiflow.providers.messages import ChatRequest
 from aiflow.providers.profile import ModelProfile, profile_for
 from aiflow.providers.recording import RecordingStream, TraceRecorder
+from aiflow.providers.retrying import Retries, RetryingStream
 from aiflow.providers.streams import ByteStream, HttpChatStream, TraceChatStream
 from aiflow.resources import Resource, ResourceParams
 from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
@@ -65,6 +67,21 @@ class ProviderParams(ResourceParams):
         gt=0,
         le=86_400,
         description="Longest silence inside an answer; any byte counts as a sign of life.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    retries: int = Field(
+        2,
+        ge=0,
+        le=100,
+        description="How often a refusal that will pass (429, 503) is answered by asking again;"
+        " never after an answer has begun.",
+        json_schema_extra={"x-unit": "requests"},
+    )
+    longest_retry_wait_s: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="Longest wait before asking again; a server that asks for more fails at once.",
         json_schema_extra={"x-unit": "s"},
     )
 
@@ -177,7 +194,11 @@ class Provider(Resource[ProviderParams]):
             secret=self._secret,
         )
         timeouts = Timeouts(self.params.first_byte_timeout_s, self.params.idle_timeout_s)
-        stream: ByteStream = self._client.stream(http_request, timeouts)
+        stream: ByteStream = RetryingStream(
+            partial(self._client.stream, http_request, timeouts),
+            self._clock,
+            Retries(self.params.retries, self.params.longest_retry_wait_s),
+        )
         if record_to is not None:
             recorder = TraceRecorder(record_to, dialect.name, self._secret)
             stream = RecordingStream(stream, decoder, self._clock, recorder)

@@ -157,10 +157,10 @@ def test_a_refusal_leaves_an_older_trace_alone(tmp_path: Path) -> None:
     path.write_text("older")
 
     async def answer(exchange: Exchange) -> None:
-        await exchange.whole("429 Too Many Requests", b"slow down", "text/plain")
+        await exchange.whole("400 Bad Request", b"no such model", "text/plain")
 
     async def use(provider: Provider) -> None:
-        with pytest.raises(ProviderError, match="429"):
+        with pytest.raises(ProviderError, match="400"):
             await anext(provider.stream_chat(HELLO, record_to=path))
 
     run(answer, use)
