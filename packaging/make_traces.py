@@ -50,6 +50,7 @@ RECIPES = (
     Recipe("semantic-routing", "openai-chat", reasoning=40, answer=120),
     Recipe("ollama-weather", "ollama", reasoning=20, answer=60, per_second=40, jitter_s=0.01),
     Recipe("safety-filter", "openai-chat", reasoning=40, answer=240, per_second=60),
+    Recipe("streaming-rag", "openai-chat", reasoning=24, answer=110, per_second=50),
 )
 
 

@@ -118,3 +118,63 @@ def test_block_ends_the_text_at_the_first_match(shown) -> None:
 
     assert made["screen"].endswith("which the yard calls [withheld]")
     assert made["findings"].count("withheld") == 1
+
+
+@clocks
+def test_passages_are_cited_beside_the_answer(shown, clock) -> None:
+    """What [1] and [2] in the answer stand for is in the sources."""
+    made = shown("streaming-rag", clock)
+
+    sources = made["sources"]
+    assert "[1] The lamp room (lamp-room.md): The great lens stands" in sources
+    assert "[2] The lamp room: Cleaning the lens (lamp-room.md): Dust the brass first" in sources
+    assert made["answer"].startswith("Clean the lens with two people")
+    assert "eats the putty that holds them [2]." in made["answer"]
+    assert "on the upper floor [1]." in made["answer"]
+
+
+def test_sources_are_shown_before_the_model_has_said_a_word(aiflow) -> None:
+    """They stream past the model; the first word takes a tenth of a second."""
+    path = graphs_dir() / "examples" / "streaming-rag.aiflow.json"
+
+    result = aiflow("run", path, "--clock", VIRTUAL, "--json").json
+
+    assert result["model_ttft_ms"] == pytest.approx(101, abs=1)
+    assert result["sinks"]["sources"]["ttfpt_ms"] < 1
+    assert result["sinks"]["answer"]["ttfpt_ms"] > 101
+
+
+def test_another_question_finds_other_passages(shown) -> None:
+    """The index is searched, not recited."""
+    made = shown("streaming-rag", VIRTUAL, "--input", "When does the ferry stay in harbour?")
+
+    assert made["sources"].startswith("[1] The ferry: When it does not sail (ferry.md)")
+
+
+@clocks
+def test_what_was_added_in_a_run_is_found_in_it(shown, clock) -> None:
+    """The same question finds nothing at first and two lines at the end."""
+    text = shown("growing-index", clock)["screen"]
+
+    question = "That is what the diary knows of: Why was the ferry late?"
+    first, _, rest = text.partition(question)
+    assert first == ""
+    assert "gulls took a whole tray" in rest
+    assert rest.endswith(question)
+    assert "The ferry waited forty minutes" in rest
+    assert "The ferry lost a rope" in rest
+
+
+def test_a_diary_with_a_file_is_there_in_the_next_run_once(aiflow, tmp_path: Path) -> None:
+    """Each line takes the place of itself."""
+    shipped = graphs_dir() / "examples" / "growing-index.aiflow.json"
+    graph = json.loads(shipped.read_text(encoding="utf-8"))
+    graph["resources"][0]["params"]["file"] = "diary.sqlite"
+    copy = tmp_path / "diary.aiflow.json"
+    copy.write_text(json.dumps(graph), encoding="utf-8")
+
+    for _ in range(2):
+        assert aiflow("run", copy, "--clock", VIRTUAL, "--json").code == 0
+
+    with closing(connect(tmp_path / "diary.sqlite")) as database:
+        assert database.execute("SELECT count(*) FROM documents").fetchone() == (9,)

@@ -89,7 +89,9 @@ class Weaver:
         scope.input = self.input_of(turn.conversation)
         scope.port = guardian.ports[0] if guardian.ports else ""
         lane = Lane(guardian, turn, scope)
-        marks = turn.marks.setdefault(guardian.id, {}) if guardian.is_source else {}
+        # A node in the middle may ask a model too; its marks count like a source's.
+        asks = guardian.is_source or "provider" in node.operator.requires
+        marks = turn.marks.setdefault(guardian.id, {}) if asks else {}
         scope.bind(
             emit=lane.collect,
             show=partial(self.outputs.add, guardian.id, turn.conversation),

@@ -1,0 +1,115 @@
+"""`chat-reply`: ask a model for each prompt that arrives, and stream what it answers.
+
+An operator beside the source `chat` and not a port of it: a source opens conversations and has
+no inputs, and a graph that begins with a question should not change what it means by an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import ClassVar
+
+from pydantic import Field
+
+from aiflow.events import Chunk, Control, Message, Payload, Retrieval, SafetyLabel, ToolFragment
+from aiflow.operators.base import Emit, Operator, Params, Port
+from aiflow.operators.scope import Scope
+from aiflow.providers.chat import ChatProvider
+from aiflow.providers.messages import ChatMessage, ChatRequest, Sampling
+from aiflow.types import CHUNK, CONTROL, MESSAGE, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT, PortType
+
+#: A prompt comes whole; a token would be a prompt of one word.
+PROMPT = PortType("prompt", (MESSAGE, CHUNK))
+
+_PORTS: dict[type[Payload], str] = {
+    ToolFragment: "tools",
+    Retrieval: "retrieval",
+    SafetyLabel: "safety",
+    Control: "control",
+}
+
+
+class ChatReplyParams(Params):
+    """Parameters of `chat-reply`."""
+
+    model: str = Field(
+        "",
+        title="Model",
+        description="The model's name at the provider; empty where there is only one, and"
+        " for a trace.",
+    )
+    system: str = Field(
+        "",
+        title="System prompt",
+        description="Instructions that stand before the prompt; empty sends none.",
+        json_schema_extra={"x-editor": "multiline"},
+    )
+    temperature: float | None = Field(
+        None,
+        ge=0,
+        le=2,
+        title="Temperature",
+        description="How freely the model chooses words; empty leaves it to the provider.",
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        title="Longest answer",
+        description="Where the provider cuts the answer; empty leaves it to the provider.",
+        json_schema_extra={"x-unit": "tokens"},
+    )
+
+
+class ChatReply(Operator[ChatReplyParams]):
+    """Ask a model for each prompt and stream its answer, as fast as the graph takes it.
+
+    Each prompt is asked by itself: what was said before goes into it or is not known.
+
+    Emits when: the provider's stream brings a token, a piece of a tool call, a document, a
+        safety label or a control message; each leaves by the port of its kind.
+    Backpressures when: downstream does; it then stops reading its connection. With all workers
+        asking, further prompts wait.
+    Completes when: its input has ended and the last answer has.
+    Fails when: the provider cannot be reached, refuses, times out or ends too early.
+    """
+
+    name = "chat-reply"
+    title = "Chat reply"
+    category = "text"
+    summary = "Asks a model for each prompt and streams its answer."
+    inputs = (Port("in", PROMPT, "prompts, each a whole text"),)
+    outputs = (
+        Port("out", TOKEN, "the text, with its channel: reasoning, answer or refusal"),
+        Port("tools", TOOL_FRAGMENT, "pieces of tool calls as they come"),
+        Port("retrieval", RETRIEVAL, "documents and citations the provider sends along"),
+        Port("safety", SAFETY, "findings of the provider's content filter"),
+        Port("control", CONTROL, "start, usage and finish of the stream"),
+    )
+    Params: ClassVar = ChatReplyParams
+    requires: ClassVar = {"provider": "provider"}
+
+    async def process(self, payload: Message | Chunk, scope: Scope) -> AsyncIterator[Emit]:
+        """Yield what the provider sends."""
+        provider: ChatProvider = scope.resources["provider"]
+        has_begun = has_delta = False
+        # Closed in any case: a cancelled turn must not leave its connection open.
+        async with aclosing(provider.stream_chat(self._request(payload))) as stream:
+            async for each, at in stream:
+                if not has_begun:
+                    has_begun = True
+                    scope.mark("request_sent", stream.request_sent_at)
+                if not has_delta and not isinstance(each, Control):
+                    has_delta = True
+                    scope.mark("first_delta", at)
+                yield Emit(_PORTS.get(type(each), "out"), each)
+
+    def _request(self, payload: Message | Chunk) -> ChatRequest:
+        params = self.params
+        return ChatRequest(
+            params.model,
+            (ChatMessage("user", payload.text),),
+            params.system,
+            sampling=Sampling(temperature=params.temperature, max_tokens=params.max_tokens),
+        )
