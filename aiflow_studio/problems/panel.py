@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -26,6 +34,10 @@ from aiflow_studio.problems.model import Column, ProblemModel, as_text
 from aiflow_studio.ui.debounce import Debounce
 from aiflow_studio.ui.theme import Theme
 
+# Share of the room for the two texts that "what is wrong" gets.
+_MESSAGE_SHARE = 0.55
+# Letters that fit beside each other in a column of text at least; below that it is scrolled.
+_LEAST_LETTERS = 28
 # A button is a widget of its own; beyond these the context menu has the fix too.
 _MOST_BUTTONS = 200
 
@@ -187,13 +199,32 @@ class _ProblemTable(QTableView):
         for column in Column:
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
         for column in (Column.MESSAGE, Column.HINT):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        self._refit = Debounce(0, self.resizeRowsToContents, self)
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self._refit = Debounce(0, self._fit_now, self)
         header.sectionResized.connect(self.fit)
 
     def fit(self) -> None:
         """Give every row the height of its text, once the columns have their widths."""
         self._refit.call()
+
+    def _fit_now(self) -> None:
+        others = sum(
+            self.columnWidth(column)
+            for column in Column
+            if column not in (Column.MESSAGE, Column.HINT) and not self.isColumnHidden(column)
+        )
+        least = _LEAST_LETTERS * self.fontMetrics().averageCharWidth()
+        room = max(self.viewport().width() - others, 2 * least)
+        message = max(least, round(room * _MESSAGE_SHARE))
+        self.setColumnWidth(Column.MESSAGE, message)
+        self.setColumnWidth(Column.HINT, max(least, room - message))
+        self.resizeRowsToContents()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the room among the columns anew."""
+        super().resizeEvent(event)
+        self.fit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy a finding, not the cell that the cursor is in."""

@@ -206,3 +206,19 @@ def test_ctrl_c_copies_the_finding_and_not_a_cell(qtbot, panel):
     qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
 
     assert QGuiApplication.clipboard().text() == as_text(ERROR)
+
+
+def test_texts_keep_a_readable_width_in_a_narrow_window(qtbot, panel):
+    """They are scrolled rather than broken into syllables, from the first moment on."""
+    letter = panel.table.fontMetrics().averageCharWidth()
+    panel.resize(420, 240)
+
+    def texts() -> list[int]:
+        return [panel.table.columnWidth(column) for column in (Column.MESSAGE, Column.HINT)]
+
+    qtbot.waitUntil(lambda: min(texts()) >= 28 * letter)
+    assert panel.table.horizontalScrollBar().maximum() > 0
+
+    panel.resize(2000, 240)
+    qtbot.waitUntil(lambda: min(texts()) > 28 * letter)
+    assert panel.table.horizontalScrollBar().maximum() == 0
