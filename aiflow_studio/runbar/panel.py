@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
 
@@ -26,6 +26,10 @@ STRATEGIES: Mapping[str, str] = {
 
 _RUN_TEXT: Mapping[Phase, str] = {"running": "Running", "draining": "Draining"}
 _ICON_PX = 14
+#: Buttons that can be known by their icon alone, where the sentence needs their room.
+_SHORT = ("drain", "stop", "validate")
+#: Letters of a sentence that are worth so much.
+_MOST_LETTERS = 60
 
 
 class RunBar(QToolBar):
@@ -77,10 +81,12 @@ class RunBar(QToolBar):
         button = self._buttons["run"]
         button.setText(_RUN_TEXT.get(phase, "Run"))
         set_tone(button, "running" if phase in _RUN_TEXT else "")
+        self._make_room()
 
     def show_apply(self, is_wanted: bool) -> None:
         """Offer to restart with the document as it is now, or stop offering it."""
         self._apply_place.setVisible(is_wanted)
+        self._make_room()
 
     def say(self, sentence: str, tone: str = "muted") -> None:
         """Show a sentence at the right until another one comes.
@@ -90,6 +96,7 @@ class RunBar(QToolBar):
             tone: `muted`, `ok` or `error`, for the stylesheet.
         """
         self._said.say(sentence, tone)
+        self._make_room()
 
     @property
     def said(self) -> str:
@@ -101,6 +108,38 @@ class RunBar(QToolBar):
         for button in self._buttons.values():
             button.setIcon(icon(button.icon_name, theme.text))
         self._buttons["run"].setIcon(icon("run", theme.ok))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the room anew."""
+        super().resizeEvent(event)
+        self._make_room()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Share the room anew among letters of another size."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Show some buttons without their words where the sentence has no room beside them."""
+        if not self.isVisible():
+            return
+        metrics = self.fontMetrics()
+        most = _MOST_LETTERS * metrics.averageCharWidth()
+        wanted = min(metrics.horizontalAdvance(self._said.sentence) + _Said.SPARE_PX, most)
+        # Each as wide as with its words, so that the answer does not hang on the last one.
+        widths = [
+            each.full_width() if isinstance(each, _ActionButton) else each.sizeHint().width()
+            for each in map(self.widgetForAction, self.actions())
+            if each is not self._said and not each.isHidden()
+        ]
+        layout = self.layout()
+        assert layout is not None, "a tool bar has one"
+        margins = layout.contentsMargins()
+        gaps = layout.spacing() * len(widths) + margins.left() + margins.right()
+        is_short = bool(self._said.sentence) and sum(widths) + gaps + wanted > self.width()
+        for name in _SHORT:
+            self._buttons[name].show_words(not is_short)
 
     def _make_strategy(self) -> QComboBox:
         box = QComboBox()
@@ -121,6 +160,8 @@ class RunBar(QToolBar):
 
 class _Said(QLabel):
     """A sentence that is cut to the room there is."""
+
+    SPARE_PX = 8
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +193,7 @@ class _Said(QLabel):
         self._cut()
 
     def _cut(self) -> None:
-        room = self.width() - 8
+        room = self.width() - self.SPARE_PX
         self.setText(
             self.fontMetrics().elidedText(self.sentence, Qt.TextElideMode.ElideRight, room)
         )
@@ -178,6 +219,24 @@ class _ActionButton(QToolButton):
         self._action = action
         action.enabledChanged.connect(self._follow)
         self._follow()
+
+    def show_words(self, is_wanted: bool) -> None:
+        """Show icon and words, or the icon alone; the tool tip has the words then."""
+        beside, alone = (
+            Qt.ToolButtonStyle.ToolButtonTextBesideIcon,
+            Qt.ToolButtonStyle.ToolButtonIconOnly,
+        )
+        if is_wanted == (self.toolButtonStyle() == alone):
+            self.setToolButtonStyle(beside if is_wanted else alone)
+
+    def full_width(self) -> int:
+        """Return the width with words, whether they are shown or not."""
+        width = self.sizeHint().width()
+        if self.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly:
+            metrics = self.fontMetrics()
+            # As Qt reckons: icon, a gap of 4, and the text with a space on either side.
+            width += metrics.horizontalAdvance(self.text()) + 2 * metrics.horizontalAdvance(" ") + 4
+        return width
 
     def _follow(self) -> None:
         self.setEnabled(self._action.isEnabled())

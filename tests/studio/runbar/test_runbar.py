@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
@@ -10,12 +11,13 @@ from pytestqt.qtbot import QtBot
 from aiflow_studio.runbar.panel import STRATEGIES, RunBar
 from aiflow_studio.ui.theme import DARK
 
+ACTIONS = ("run", "drain", "stop", "validate", "apply")
+
 
 @pytest.fixture
 def bar(qtbot: QtBot) -> RunBar:
     """Return a bar with actions that do nothing."""
-    names = ("run", "drain", "stop", "validate", "apply")
-    actions = {name: QAction(f"&{name.capitalize()}") for name in names}
+    actions = {name: QAction(f"&{name.capitalize()}") for name in ACTIONS}
     actions["validate"].setShortcut("F7")
     bar = RunBar(actions, DARK)
     qtbot.addWidget(bar)
@@ -100,3 +102,45 @@ def test_a_sentence_has_the_room_that_the_buttons_leave(bar: RunBar, qtbot: QtBo
     bar.say("valid, at most 107 events in flight", "ok")
 
     assert bar._said.text() == "valid, at most 107 events in flight"
+
+
+def test_buttons_give_their_words_for_a_sentence_without_room(bar: RunBar, qtbot: QtBot) -> None:
+    """Drain, stop and validate are known by their icons; the first button and the offer are not."""
+    bar.show_apply(True)
+    bar.resize(800, 44)
+    sentence = "AF110: nothing is connected to input in of node counter"
+    bar.say(sentence, "error")
+    qtbot.waitUntil(lambda: bar._said.width() > 200)
+
+    alone = Qt.ToolButtonStyle.ToolButtonIconOnly
+    short = {name for name in ACTIONS if button(bar, name).toolButtonStyle() == alone}
+    assert short == {"drain", "stop", "validate"}
+    assert button(bar, "drain").toolTip() != ""
+
+    bar.say("")
+    assert button(bar, "drain").toolButtonStyle() != alone
+
+
+def test_the_words_stay_where_there_is_room_for_both(bar: RunBar) -> None:
+    """The answer is the same whether the words are shown now or not."""
+    bar.resize(1200, 44)
+    bar.say("valid, at most 107 events in flight", "ok")
+    alone = Qt.ToolButtonStyle.ToolButtonIconOnly
+    wide = button(bar, "drain").toolButtonStyle()
+
+    bar.resize(500, 44)
+    narrow = button(bar, "drain").toolButtonStyle()
+    bar.resize(1200, 44)
+
+    assert (wide == alone, narrow == alone) == (False, True)
+    assert button(bar, "drain").toolButtonStyle() == wide
+
+
+def test_the_width_with_words_does_not_hang_on_what_is_shown(bar: RunBar) -> None:
+    """Else the bar would go back and forth between the two."""
+    drain = button(bar, "drain")
+    with_words = drain.full_width()  # type: ignore[attr-defined]
+
+    drain.show_words(False)  # type: ignore[attr-defined]
+
+    assert abs(drain.full_width() - with_words) <= 4  # type: ignore[attr-defined]
