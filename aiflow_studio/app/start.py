@@ -99,6 +99,9 @@ async def _live(app: QApplication, options: Options, crash: CrashReporter) -> in
     gc.collect()
     gc.freeze()
     _hear_signals(studio)
+    if options.screenshot is None:
+        # A picture has the size of a first start, whatever this screen is.
+        studio.window.fit_screen()
     studio.window.show()
     studio.canvas.widget().setFocus()
     if options.run:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
 from aiflow.metrics.snapshot import Phase, Snapshot
 from aiflow_studio.ui.look import set_tone
@@ -24,6 +25,8 @@ _WORDS: Mapping[Phase, tuple[str, str]] = {
     "failed": ("✗", "Failed"),
     "cancelled": ("■", "Stopped"),
 }
+#: Spaces between two parts.
+_GAP = 5
 _TONES: Mapping[Phase, str] = {"running": "running", "draining": "running", "failed": "failed"}
 
 #: A value in a sentence, told from the words around it by weight.
@@ -77,9 +80,8 @@ class StatusBar(QStatusBar):
         self.setSizeGripEnabled(False)
         self._theme = theme
         self._words = describe("idle", None)
-        self._run = QLabel()
-        self._run.setObjectName("run-state")
-        self._run.setTextFormat(Qt.TextFormat.RichText)
+        self._run = _RunLabel()
+        self._run.resized.connect(self._show)
         self._saved = QLabel()
         self._saved.setObjectName("saved")
         self._problems = QLabel()
@@ -124,8 +126,10 @@ class StatusBar(QStatusBar):
     def _show(self) -> None:
         set_tone(self, self._words.tone)
         quiet = self._theme.muted if not self._words.tone else self._theme.text
-        gap = "&nbsp;" * 5
-        self._run.setText(gap.join(self._html(part, quiet) for part in self._words.parts))
+        parts = self._run.fitting(self._words.parts)
+        gap = "&nbsp;" * _GAP
+        self._run.setText(gap.join(self._html(part, quiet) for part in parts))
+        self._run.setToolTip("" if parts == self._words.parts else escape(self.run_text))
         self._run.setAccessibleName(self.run_text)
 
     def _html(self, part: tuple[Value, ...], quiet: str) -> str:
@@ -135,6 +139,57 @@ class StatusBar(QStatusBar):
             else f'<span style="color:{quiet}">{escape(text)}</span>'
             for text, is_value in part
         )
+
+
+class _RunLabel(QLabel):
+    """The left half: it takes the room that is left, and says what has room in it.
+
+    Signals:
+        resized(): there is another room, or letters of another size.
+    """
+
+    resized = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("run-state")
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def fitting(self, parts: tuple[tuple[Value, ...], ...]) -> tuple[tuple[Value, ...], ...]:
+        """Return what has room: the first parts whole, the one after them cut if it is a text."""
+        values = self.font()
+        values.setBold(True)
+        words, bold = QFontMetricsF(self.font()), QFontMetricsF(values)
+        room, gap = float(self.contentsRect().width()), words.horizontalAdvance(" ") * _GAP
+        shown: list[tuple[Value, ...]] = []
+        for part in parts:
+            widths = [(bold if value else words).horizontalAdvance(text) for text, value in part]
+            room -= sum(widths) + (gap if shown else 0.0)
+            if room < 0:
+                if len(part) == 1 or not shown:
+                    left = int(room + widths[-1])
+                    text, is_value = part[-1]
+                    cut = words.elidedText(text, Qt.TextElideMode.ElideRight, max(0, left))
+                    shown.append((*part[:-1], (cut, is_value)))
+                break
+            shown.append(part)
+        return tuple(shown)
+
+    def minimumSizeHint(self) -> QSize:
+        """Need no width: the window may be as narrow as somebody likes."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Tell that there is another room."""
+        super().resizeEvent(event)
+        self.resized.emit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Tell that letters have another size."""
+        super().changeEvent(event)
+        if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
+            self.resized.emit()
 
 
 def problem_text(problems: int) -> str:

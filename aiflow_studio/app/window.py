@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, Qt, QTimer, Signal
+from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QDockWidget,
-    QLabel,
     QMainWindow,
     QTabWidget,
     QToolBar,
@@ -22,10 +21,14 @@ from PySide6.QtWidgets import (
 )
 
 from aiflow_studio.app.status import StatusBar
+from aiflow_studio.ui.elided import ElidedLabel
 from aiflow_studio.ui.theme import Theme
 
 TITLE = "AiFlow Studio"
 DEFAULT_SIZE = (1600, 1000)
+#: What palette and inspector need for text of the designed size.
+_LEAST_PALETTE, _LEAST_INSPECTOR = 152, 316
+_FRAME = QSize(16, 48)
 PALETTE_WIDTH, INSPECTOR_WIDTH, BOTTOM_HEIGHT = 216, 332, 288
 
 
@@ -57,6 +60,7 @@ class MainWindow(QMainWindow):
         self.setObjectName("studio")
         self.setAcceptDrops(True)
         self._may_close = False
+        self._text_scale = 0.0
         self.status = StatusBar(theme)
         self.tabs = self._make_tabs(panels)
         self.addToolBar(bar)
@@ -64,7 +68,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(panels.canvas)
         self._place_docks(panels)
         self.resize(*DEFAULT_SIZE)
-        self.file_label = QLabel()
+        self.file_label = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self.file_label.setObjectName("corner")
         self.menuBar().setCornerWidget(self.file_label)
         self.set_theme(theme)
@@ -77,7 +81,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{shown}{mark}[*] – {TITLE}")
         self.setWindowModified(is_dirty)
         self.setWindowFilePath(str(path) if path is not None else "")
-        self.file_label.setText(f"{shown}{mark}")
+        self.file_label.say(f"{shown}{mark}")
         self.status.show_document(is_saved=not is_dirty, has_file=path is not None)
 
     def show_problem_count(self, problems: int) -> None:
@@ -101,13 +105,23 @@ class MainWindow(QMainWindow):
         self.status.set_theme(theme)
 
     def set_text_scale(self, scale: float) -> None:
-        """Give the docks room for larger text."""
-        self.resizeDocks(
-            list(self._docks[:2]),
-            [round(PALETTE_WIDTH * scale), round(INSPECTOR_WIDTH * scale)],
-            Qt.Orientation.Horizontal,
-        )
+        """Give the docks room for larger text, and leave them as they are for the same."""
+        if scale == self._text_scale:
+            return
+        self._text_scale = scale
+        # They have room to spare as designed: what they do not need stays with the canvas.
+        palette = max(PALETTE_WIDTH, round(_LEAST_PALETTE * scale))
+        inspector = max(INSPECTOR_WIDTH, round(_LEAST_INSPECTOR * scale))
+        self.resizeDocks(list(self._docks[:2]), [palette, inspector], Qt.Orientation.Horizontal)
         self.resizeDocks([self._docks[2]], [BOTTOM_HEIGHT], Qt.Orientation.Vertical)
+
+    def fit_screen(self) -> None:
+        """Be no larger than the screen; what hangs off its edge could not be reached."""
+        room = self.screen().availableGeometry()
+        # The frame is known only once the window is shown; this is what frames take.
+        size = self.size().boundedTo(room.size() - _FRAME)
+        if size != self.size():
+            self.resize(size)
 
     def close_for_good(self) -> None:
         """Close without asking."""

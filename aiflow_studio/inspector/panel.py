@@ -29,8 +29,8 @@ from aiflow_studio.ui.theme import Theme
 
 # What a page is about: sort, then ids. A node's operator belongs to it: another one, another form.
 _Target = tuple[str, frozenset[str], frozenset[str], str]
-# Width of the dock in heights of a letter.
-_WIDTH = 332 / 13
+# Width of the dock in heights of a letter: as the forms like it, and as they can still be used.
+_WIDTH, _LEAST_WIDTH = 332 / 13, 280 / 13
 _Drafts = dict[str, dict[str, Draft]]
 
 
@@ -103,12 +103,14 @@ class InspectorPanel(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         """Be as wide as the forms need at this size of text, whatever is shown."""
-        width = round(self.fontInfo().pixelSize() * _WIDTH)
-        return QSize(width, super().minimumSizeHint().height())
+        return QSize(self._width(_LEAST_WIDTH), super().minimumSizeHint().height())
 
     def sizeHint(self) -> QSize:
-        """Ask for no more than that."""
-        return QSize(self.minimumSizeHint().width(), 80 * self.fontMetrics().averageCharWidth())
+        """Ask for as much as the forms like."""
+        return QSize(self._width(_WIDTH), 80 * self.fontMetrics().averageCharWidth())
+
+    def _width(self, letters: float) -> int:
+        return round(self.fontInfo().pixelSize() * letters)
 
     def _on_loading(self) -> None:
         # What stands in a field belongs to the document that goes.

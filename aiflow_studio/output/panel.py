@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import (
+    QFrame,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
     QPushButton,
+    QScrollArea,
     QSplitter,
     QStackedLayout,
     QVBoxLayout,
@@ -22,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from aiflow.engine.outputs import OutputLine
+from aiflow_studio.ui.elided import ElidedLabel
 from aiflow_studio.ui.theme import Theme
 
 #: Characters a column keeps; once they are exceeded, a quarter is let go at a time.
@@ -44,6 +47,7 @@ class OutputPanel(QWidget):
         self._missed = 0
         self._hint = QLabel("What the sinks show appears here, as it comes, once the graph runs.")
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._hint.setWordWrap(True)
         self._hint.setProperty("tone", "muted")
         self._note = QLabel()
         self._note.setProperty("tone", "muted")
@@ -54,7 +58,13 @@ class OutputPanel(QWidget):
         column = QVBoxLayout(filled)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._splitter, 1)
+        # Eight columns side by side need room that a small window does not have.
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(self._splitter)
+        column.addWidget(scroll, 1)
         column.addWidget(self._note)
         self._filled = filled
         self._pages = QStackedLayout(self)
@@ -134,7 +144,7 @@ class Column(QWidget):
         self.follow.setCheckable(True)
         self.follow.setChecked(True)
         self.follow.setToolTip("Keep the newest text in sight")
-        title = QLabel(node)
+        title = ElidedLabel(node)
         title.setProperty("role", "heading")
         head = QHBoxLayout()
         head.setContentsMargins(12, 4, 8, 4)

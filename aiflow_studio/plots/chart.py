@@ -15,16 +15,19 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from aiflow_studio.plots.axes import CountAxis, DecadeAxis, SecondsAxis
 from aiflow_studio.plots.series import Line, spread
+from aiflow_studio.ui.elided import ElidedLabel
 from aiflow_studio.ui.look import make_font
 from aiflow_studio.ui.theme import Theme
 
 #: Pixels that curves of the same height stand apart, so that none hides another.
 _APART_PX = 2.0
 _LABEL_PX = 11
+#: Pixels between the end of a line and its label.
+_GAP_PX = 6
 #: Dash patterns in pen widths.
 SOLID: tuple[float, ...] = ()
 DASHED: tuple[float, ...] = (8, 5)
@@ -70,9 +73,9 @@ class Chart(QWidget):
         self._theme = theme
         self._scale = 1.0
         self._is_log = is_log
-        self._title = QLabel(title)
+        self._title = ElidedLabel(title)
         self._title.setProperty("role", "heading")
-        self._legend = QLabel(legend)
+        self._legend = ElidedLabel(legend)
         self._legend.setProperty("tone", "muted")
         self._left = DecadeAxis("left") if is_log else CountAxis("left")
         self._bottom = SecondsAxis("bottom")
@@ -113,7 +116,8 @@ class Chart(QWidget):
                 self._draw(item, curves[at], 0.0 if self._is_log else at * _APART_PX * pixel)
             else:
                 item.setVisible(False)
-        self._draw_bounds(bounds, x_range)
+        ends = [curve.line.x[-1] for curve in curves if curve.label and not curve.line.is_empty]
+        self._draw_bounds(bounds, x_range, float(min(ends, default=x_range[1])))
         self._place_labels(curves, x_range, y_range, pixel)
 
     def set_theme(self, theme: Theme) -> None:
@@ -170,9 +174,12 @@ class Chart(QWidget):
     def _lay_out(self) -> None:
         head = QHBoxLayout()
         head.setContentsMargins(12, 4, 12, 0)
+        head.setSpacing(12)
+        # Where there is no room for both, the legend is cut.
+        self._legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._legend.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(self._title)
-        head.addStretch(1)
-        head.addWidget(self._legend)
+        head.addWidget(self._legend, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -183,6 +190,10 @@ class Chart(QWidget):
         """Return how much of the y axis one pixel is."""
         return (y_range[1] - y_range[0]) / max(1.0, float(self._item.getViewBox().height()))
 
+    def _pixel_width(self, x_range: tuple[float, float]) -> float:
+        """Return how many seconds of the time axis one pixel is."""
+        return (x_range[1] - x_range[0]) / max(1.0, float(self._item.getViewBox().width()))
+
     def _draw(self, item: pg.PlotCurveItem, curve: Curve, lower: float) -> None:
         heights = np.log10(curve.line.y) if self._is_log else curve.line.y - lower
         item.setPen(_pen(curve.color, curve.dashes, curve.weight))
@@ -190,8 +201,13 @@ class Chart(QWidget):
         item.setVisible(True)
 
     def _draw_bounds(
-        self, bounds: Sequence[tuple[float, str]], x_range: tuple[float, float]
+        self, bounds: Sequence[tuple[float, str]], x_range: tuple[float, float], labels_at: float
     ) -> None:
+        """Draw the bounds; their labels at the left, or opposite where the curves' labels are."""
+        metrics = QFontMetricsF(make_font(self._scale, _LABEL_PX))
+        width = max((metrics.horizontalAdvance(text) for _, text in bounds), default=0.0)
+        taken = (width + 2 * _LABEL_PX) * self._pixel_width(x_range)
+        is_left = labels_at - x_range[0] > taken
         for at, (line, label) in enumerate(zip(self._bounds, self._bound_labels, strict=True)):
             is_shown = at < len(bounds)
             line.setVisible(is_shown)
@@ -201,7 +217,8 @@ class Chart(QWidget):
                 line.setPen(_pen(self._theme.error, DASHED))
                 line.setData(np.array(x_range), np.array([height, height]), skipFiniteCheck=True)
                 label.setText(text, color=self._theme.error)
-                label.setPos(x_range[0], height)
+                label.setAnchor((0, 1) if is_left else (1, 1))
+                label.setPos(x_range[0] if is_left else x_range[1], height)
 
     def _place_labels(
         self,
@@ -210,7 +227,8 @@ class Chart(QWidget):
         y_range: tuple[float, float],
         pixel: float,
     ) -> None:
-        line_px = QFontMetricsF(make_font(self._scale, _LABEL_PX)).height() + 2
+        metrics = QFontMetricsF(make_font(self._scale, _LABEL_PX))
+        line_px = metrics.height() + 2
         wanted = [
             (at, float(np.log10(curve.line.last)) if self._is_log else curve.line.last)
             for at, curve in enumerate(curves)
@@ -222,11 +240,14 @@ class Chart(QWidget):
         places = spread(nudged, line_px * pixel, y_range[0] + half, y_range[1] - half)
         for label in self._labels:
             label.setVisible(False)
-        gap = 6 * (x_range[1] - x_range[0]) / max(1.0, float(self._item.getViewBox().width()))
+        pixel_s = self._pixel_width(x_range)
         for (at, _), place in zip(wanted, places, strict=True):
             curve = curves[at]
             self._labels[at].setText(curve.label, color=curve.color)
-            self._labels[at].setPos(QPointF(float(curve.line.x[-1]) + gap, place))
+            # A narrow plot has no room behind the line's end: better over the line than cut off.
+            right = x_range[1] - (metrics.horizontalAdvance(curve.label) + 4) * pixel_s
+            behind = float(curve.line.x[-1]) + _GAP_PX * pixel_s
+            self._labels[at].setPos(QPointF(max(x_range[0], min(behind, right)), place))
             self._labels[at].setVisible(True)
 
 

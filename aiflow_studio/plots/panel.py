@@ -69,6 +69,7 @@ class PlotsPanel(QWidget):
         )
         self._hint = QLabel("Run the graph (F5) to see how its queues fill and where time goes.")
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._hint.setWordWrap(True)
         self._hint.setProperty("tone", "muted")
         self._charts = QSplitter(Qt.Orientation.Horizontal)
         self._charts.addWidget(self.depth_chart)

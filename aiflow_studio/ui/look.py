@@ -45,7 +45,7 @@ class Look(QObject):
         super().__init__(parent)
         self._app = app
         self._theme = theme
-        self._scale = scale
+        self._scale = min(max(scale, SCALES[0]), SCALES[-1])
         app.setStyle("Fusion")
         self._apply()
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from aiflow_studio.app.status import StatusBar, clock_text, describe, problem_text
 from aiflow_studio.ui.theme import DARK
@@ -73,3 +74,39 @@ def test_markup_in_an_error_is_text(qapp: QApplication) -> None:
     bar.show_run("failed", replace(snapshot_at(1.0), error="<h1>502</h1>"))
 
     assert "&lt;h1&gt;" in bar._run.text()
+
+
+def test_a_narrow_bar_says_the_first_things_whole_and_all_in_the_tip(qtbot: QtBot) -> None:
+    """It is never wider than the window: what comes last goes first."""
+    bar = StatusBar(DARK)
+    qtbot.addWidget(bar)
+    bar.show_document(is_saved=True, has_file=True)
+    bar.show()
+    bar.resize(1400, 24)
+    bar.show_run("running", snapshot_at(6.21))
+    all_of_it = bar._run.text()
+
+    bar.resize(560, 24)
+
+    assert "conversations" in all_of_it
+    assert "Running" in bar._run.text()
+    assert "of at most" in bar._run.text()
+    assert "conversations" not in bar._run.text()
+    assert "conversations" in bar._run.toolTip()
+    assert bar.minimumSizeHint().width() < 400
+
+    bar.resize(1400, 24)
+    assert bar._run.text() == all_of_it
+
+
+def test_a_long_failure_is_cut_and_not_left_out(qtbot: QtBot) -> None:
+    """The beginning of the reason is worth more than none."""
+    bar = StatusBar(DARK)
+    qtbot.addWidget(bar)
+    bar.show()
+    bar.resize(700, 24)
+
+    bar.show_run("failed", replace(snapshot_at(1.0), error="node model failed: " + "too warm " * 9))
+
+    assert "node model failed" in bar._run.text()
+    assert "…" in bar._run.text()

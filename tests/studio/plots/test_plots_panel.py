@@ -87,3 +87,43 @@ def test_a_hidden_panel_is_not_drawn(panel: PlotsPanel) -> None:
 
     panel.show()
     assert panel._pages.currentWidget() is panel._hint
+
+
+@pytest.mark.parametrize("width", [300, 420, 600, 1200])
+@pytest.mark.parametrize("seconds", [1.0, 6.0])
+def test_no_label_is_cut_off_and_none_covers_the_bound(
+    panel: PlotsPanel, qtbot: QtBot, width: int, seconds: float
+) -> None:
+    """Also where the plot is narrow and the lines have only begun."""
+    panel._history.clear()
+    for step in range(1, round(seconds * 15) + 1):
+        panel._history.add(snapshot_at(step / 15))
+    panel.resize(width, 260)
+    panel.refresh()
+    qtbot.waitUntil(lambda: panel.depth_chart.plot.width() < width / 2 + 10)
+    panel.refresh()
+    # Labels take their places when they are painted.
+    panel.grab()
+
+    for chart in (panel.depth_chart, panel.latency_chart):
+        right = chart.plot.getViewBox().sceneBoundingRect().right() + 1
+        shown = [
+            label.mapRectToScene(label.boundingRect())
+            for label in (*chart._labels, *chart._bound_labels)
+            if label.isVisible()
+        ]
+        assert all(box.right() <= right for box in shown)
+    if width >= 420:
+        bound = panel.depth_chart._bound_labels[0]
+        box = bound.mapRectToScene(bound.boundingRect()).adjusted(4, 4, -4, -4)
+        lines = [label for label in panel.depth_chart._labels if label.isVisible()]
+        assert not any(box.intersects(each.mapRectToScene(each.boundingRect())) for each in lines)
+
+
+def test_the_legend_gives_way_to_the_title(panel: PlotsPanel, qtbot: QtBot) -> None:
+    """In a narrow chart it is the legend that is cut."""
+    panel.resize(520, 260)
+    qtbot.waitUntil(lambda: panel.latency_chart.width() < 270)
+
+    assert panel.latency_chart._title.text() == "Latency, ms (log)"
+    assert panel.latency_chart._legend.text().endswith("…")
