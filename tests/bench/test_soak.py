@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import tracemalloc
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -27,7 +27,7 @@ def test_a_million_events_through_five_nodes_leave_memory_flat() -> None:
         for number in range(EVENTS):
             if number % (EVENTS // 20) == 0:
                 gc.collect()
-                sizes.append(tracemalloc.get_traced_memory()[0])
+                sizes.append(sys.getallocatedblocks())
             yield Token(str(number))
 
     async def through(token: Token) -> Token:
@@ -44,11 +44,8 @@ def test_a_million_events_through_five_nodes_leave_memory_flat() -> None:
     builder.node("twice", lambda token: [token, token], max_outputs=2)
     builder.sink("k", take).chain("s", "plain", "even", "twice", "k")
     builder.chain("plain", "worker", "k")
-    tracemalloc.start()
-    try:
-        snapshot = asyncio.run(Session(builder.build()).run())
-    finally:
-        tracemalloc.stop()
+
+    snapshot = asyncio.run(Session(builder.build()).run())
 
     assert snapshot.phase == "completed"
     assert seen == 2 * EVENTS
@@ -58,5 +55,5 @@ def test_a_million_events_through_five_nodes_leave_memory_flat() -> None:
         assert node.received == settled
     assert snapshot.in_flight == 0
     assert snapshot.max_in_flight <= (snapshot.bound or 0)
-    # After the first twentieth everything is there that a run needs.
-    assert max(sizes[2:]) - min(sizes[2:]) < 200_000
+    # Blocks of memory in use; after the first twentieth there is all that a run needs.
+    assert max(sizes[2:]) - min(sizes[2:]) < 1_000

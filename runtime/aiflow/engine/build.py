@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 
 from aiflow.compiler.plan import NodePlan, Plan
-from aiflow.engine.cells import EdgeState, Guardian, Kernel, Runner
+from aiflow.engine.cells import INLINE, QUEUED, EdgeState, Guardian, Kernel, Runner
 from aiflow.engine.inline import InlineRunner
 from aiflow.engine.sources import SourceRunner
 from aiflow.engine.workers import WorkerRunner
@@ -46,7 +46,8 @@ def _guardian(node: NodePlan, kernel: Kernel, executor: Executor | None) -> Guar
     if isinstance(guardian.runner, InlineRunner):
         if kernel.clock.is_virtual:
             guardian.service_s = declared_time_s(node)
-        guardian.is_inline = guardian.service_s is None and node.policy.retry.timeout_s is None
+        if guardian.service_s is None:
+            guardian.way = INLINE if node.policy.retry.timeout_s is None else QUEUED
     guardian.refresh()
     return guardian
 

@@ -31,7 +31,7 @@ def open_call(lane: Lane, event: Event | None, at: float) -> Call:
     guardian.is_metered = True
     guardian.dispatched += 1
     lane.dispatched += 1
-    guardian.free = False
+    guardian.free = 0
     guardian.kernel.enter()
     lane.turn.in_flight += 1
     return keep_call(lane, event)
@@ -244,7 +244,8 @@ def _send(call: Call, at: float) -> bool:
     route = call.route
     assert route is not None
     # Numbered only now, so that parts are in the order in which outputs leave.
-    event = call.pending = make_event(call.lane, call.scope.event, call.output)
+    ancestor = call.scope.event if call.event is None else call.event
+    event = call.pending = make_event(call.lane, ancestor, call.output)
     hop = deliver(route, event, at)
     if hop is not None:
         park(call, hop, at)

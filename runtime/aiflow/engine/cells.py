@@ -32,6 +32,11 @@ class Nothing:
 NOTHING = Nothing()
 
 
+#: Ways of a guardian that is at rest: an arrival runs where it is, or passes the queue first.
+INLINE = 1
+QUEUED = 2
+
+
 class Terminal(IntEnum):
     """How a turn ended on an edge or at a node; merged, the larger one wins."""
 
@@ -199,12 +204,14 @@ class EdgeState:
     Attributes:
         inline: events that went straight from an operator's return into the next operator;
             each is appended and taken here, and processed and emitted at the sender.
+        fanned: likewise those out of a list, which the sender counts as emitted only.
         waiting: senders that wait because of this edge now.
     """
 
     __slots__ = (
         "appended",
         "dropped",
+        "fanned",
         "id",
         "inline",
         "is_detached",
@@ -225,6 +232,7 @@ class EdgeState:
         # A detached edge never holds its sender, so it always has an overflow of its own.
         self.overflow = (plan.overflow or Overflow.DROP_OLDEST) if plan.is_detached else None
         self.inline = 0
+        self.fanned = 0
         self.appended = 0
         self.taken = 0
         self.purged = 0
@@ -235,7 +243,7 @@ class EdgeState:
     @property
     def offered(self) -> int:
         """Events that were brought to the target's node over this edge."""
-        return self.appended + self.inline
+        return self.appended + self.inline + self.fanned
 
 
 class Route:
@@ -457,7 +465,8 @@ class Guardian:
 
     Attributes:
         ports: names of the connected in-ports.
-        free: an event that arrives now may run inline: nothing runs, waits or is waited for.
+        way: INLINE or QUEUED, 0 where the operator is not called on the run list.
+        free: the way while nothing is at work, waits or is waited for, else 0.
         claimed: the event that is on the run list to run inline here.
         window: k + ρ; `dispatched`: events begun and not emitted, of which `opened` hold a
             worker, and the operators of `working` run, since `started_s` added up.
@@ -485,7 +494,6 @@ class Guardian:
         "free",
         "has_finish",
         "id",
-        "is_inline",
         "is_limited",
         "is_metered",
         "is_pumping",
@@ -516,6 +524,7 @@ class Guardian:
         "started_s",
         "wait",
         "waiters",
+        "way",
         "window",
         "window_blocked_s",
         "workers",
@@ -537,7 +546,6 @@ class Guardian:
         self.max_outputs = operator.max_outputs
         self.is_source = node.is_source
         self.is_sink = not any((node.edges_out or {}).values())
-        self.is_inline = False
         self.service_s: float | None = None
         self.queue_capacity = node.queue_capacity
         self.workers = policy.workers
@@ -553,7 +561,8 @@ class Guardian:
         )
         self.port_depths = [0] * len(node.inputs)
         self.is_limited = kernel.shares
-        self.free = False
+        self.free = 0
+        self.way = 0
         self.claimed: Event | None = None
         self.is_pumping = False
         self.depth = 0
@@ -583,7 +592,8 @@ class Guardian:
 
     def refresh(self) -> None:
         """Find anew whether an arrival may run inline; after every change of what it is of."""
-        self.free = self.is_inline and not self.dispatched and not self.depth and not self.waiters
+        is_busy = self.dispatched or self.depth or self.waiters or self.finishing
+        self.free = 0 if is_busy else self.way
 
     def may_queue(self, lane: Lane, edge: EdgeState) -> bool:
         """Say whether the queue has a place for an event of this lane."""

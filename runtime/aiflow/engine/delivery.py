@@ -7,7 +7,7 @@ the order of arrival by whoever makes room, so a later sender never overtakes.
 
 from __future__ import annotations
 
-from aiflow.engine.cells import Call, EdgeState, Event, Guardian, Lane, Route
+from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Guardian, Lane, Route
 from aiflow.engine.overflow import has_droppable, overflow
 from aiflow.engine.settling import leave
 from aiflow.engine.waiting import cease_to_wait, forget, place_of, wait_at
@@ -63,10 +63,10 @@ def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: boo
         if kernel.log is not None:
             kernel.log.settled(guardian.id, event, "cancelled", at)
         return
-    if guardian.free:
+    if guardian.free == INLINE:
         # Invariant: nothing is dispatched here, so what follows is the head.
         edge.taken += 1
-        guardian.free = False
+        guardian.free = 0
         guardian.claimed = event
         guardian.dispatched += 1
         lane.dispatched += 1
@@ -94,7 +94,7 @@ def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
     guardian.port_depths[edge.port] += 1
     guardian.depth += 1
     guardian.max_depth = max(guardian.max_depth, guardian.depth)
-    guardian.free = False
+    guardian.free = 0
     guardian.kernel.enter()
     lane.turn.in_flight += 1
     guardian.runner.wake(guardian)

@@ -34,7 +34,7 @@ def try_close(lane: Lane) -> None:
             lane.has_finished = True
             lane.dispatched += 1
             guardian.finishing.append(lane)
-            guardian.free = False
+            guardian.free = 0
             guardian.runner.wake(guardian)
             return
     _close(lane)

@@ -17,6 +17,7 @@ from typing import Any
 from aiflow.engine.calls import (
     advance,
     complete,
+    is_plain,
     keep_call,
     make_event,
     next_part,
@@ -24,10 +25,22 @@ from aiflow.engine.calls import (
     output_left,
     wrap,
 )
-from aiflow.engine.cells import Call, EdgeState, Event, Guardian, Lane, Route, Settled, Terminal
+from aiflow.engine.cells import (
+    INLINE,
+    Call,
+    EdgeState,
+    Event,
+    Guardian,
+    Lane,
+    Nothing,
+    Route,
+    Settled,
+    Terminal,
+)
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_call, fail_lane, kill
+from aiflow.engine.frames import Frame, keep, next_of, open_frame
 from aiflow.engine.settling import count, go_on, leave, rest, settle, stop_timer, work
 from aiflow.engine.waiting import park
 from aiflow.errors import EngineError
@@ -35,8 +48,8 @@ from aiflow.events import Context
 from aiflow.metrics.instruments import FINE_S
 from aiflow.operators.base import Emit
 
-# Classes that say more than "this is the payload".
-_SPECIAL = (list, Emit)
+#: What stands for an output where the event has come to an end here.
+_OVER = Nothing()
 
 
 def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR0912, PLR0915
@@ -50,6 +63,8 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
     kernel = lane.guardian.kernel
     now = kernel.now
     deadline = kernel.runlist.deadline
+    frames: list[Frame] = []
+    spent = 0.0
     while True:
         scope = lane.scope
         scope.event = event
@@ -57,45 +72,47 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
         try:
             out = lane.process(payload, scope)
         except BaseException as error:
-            _raised(lane, event, error, now())
+            at = now()
+            _raised(lane, event, error, at)
             if isinstance(error, KeyboardInterrupt | SystemExit):
+                keep(frames)
                 raise
-            return now()
-        started, at = at, now()
-        spent = at - started
-        service = lane.service
-        service.sum_s += spent
-        if spent < FINE_S:
-            service.fine += 1
+            out = _OVER
         else:
-            service.record_coarse(spent)
-        if lane.is_dead:
-            _discard(lane, event, out, at)
-            return at
+            started, at = at, now()
+            spent = at - started
+            service = lane.service
+            service.sum_s += spent
+            if spent < FINE_S:
+                service.fine += 1
+            else:
+                service.record_coarse(spent)
         route = lane.route
-        if type(out) is not lane.plain:
-            if out is None and lane.extra is None:
+        if type(out) is not lane.plain or lane.is_dead:
+            # Anything but a bare payload, or the first payload of its class here.
+            if out is None and lane.extra is None and not lane.is_dead:
                 if lane.quick:
                     lane.guardian.processed += 1
                 else:
                     count(lane, event, Settled.PROCESSED, at)
-                return at
-            # Anything but a bare payload, or the first payload of its class here.
-            if type(out) is Emit and out.port in lane.routes and lane.extra is None:
-                route = lane.routes[out.port]
-                out = out.payload
-            elif lane.extra is not None or isinstance(out, _SPECIAL) or _is_odd(out):
-                _several(lane, event, out, spent, at)
-                return at
-            elif route is None:
-                _raised(lane, event, _no_port(lane), at)
-                return at
-            else:
-                lane.plain = type(out)
+                out = _OVER
+            elif out is not _OVER:
+                route, out = _look_closer(lane, event, out, frames, spent, at)
+            if out is _OVER:
+                following = next_of(frames, at) if frames else None
+                if following is None:
+                    return at
+                lane, event = following
+                continue
         target = route.lane  # type: ignore[union-attr] # a plain class was seen: there is one
-        if target is None or not target.guardian.free or at >= deadline:
+        free = 0 if target is None or at >= deadline else target.guardian.free
+        if not free:
             _hand_over(lane, event, route, out, at)  # type: ignore[arg-type]
-            return at
+            following = next_of(frames, at) if frames else None
+            if following is None:
+                return at
+            lane, event = following
+            continue
         # In short what `make_event` does.
         sequence = event.sequence
         if sequence != lane.sequence and lane.parts is None:
@@ -118,12 +135,63 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
                 event.epoch,
                 event.trace,
             )
-        route.edge.inline += 1  # type: ignore[union-attr] # set together with route.lane
-        lane = target
+        if free == INLINE:
+            route.edge.inline += 1  # type: ignore[union-attr] # set together with route.lane
+        else:
+            at = _pass_queue(lane.guardian, route, target.guardian, at)  # type: ignore
+        lane = target  # type: ignore[assignment]
 
 
-def _is_odd(out: object) -> bool:
-    return hasattr(out, "__next__") or hasattr(out, "__await__")
+def _look_closer(
+    lane: Lane,
+    event: Event,
+    out: Any,  # noqa: ANN401 - whatever it returned
+    frames: list[Frame],
+    spent_s: float,
+    at: float,
+) -> tuple[Route | None, Any]:
+    """Deal with what an operator returned that is no bare payload of a known class.
+
+    Returns:
+        The one output and its way; or `_OVER` where the event is settled, kept as a call, or
+        has become a frame.
+    """
+    extra = lane.extra
+    if lane.is_dead:
+        _discard(lane, event, out, at)
+    elif (
+        type(out) is Emit and extra is None and out.payload is not None and out.port in lane.routes
+    ):
+        return lane.routes[out.port], out.payload
+    elif type(out) is list and extra is None and 0 < len(out) <= lane.guardian.max_outputs:
+        frames.append(open_frame(lane, event, out))
+    elif extra is not None or not is_plain(out):
+        _several(lane, event, out, spent_s, at)
+    elif lane.route is None:
+        _raised(lane, event, _no_port(lane), at)
+    else:
+        lane.plain = type(out)
+        return lane.route, out
+    return None, _OVER
+
+
+def _pass_queue(sender: Guardian, route: Route, guardian: Guardian, at: float) -> float:
+    """Take an event through the empty queue of a node at rest; return the time afterwards.
+
+    What `append`, `pump` and `take` do for it, in one step, for nodes that never run inline.
+    """
+    edge = route.edge
+    assert edge is not None
+    edge.appended += 1
+    edge.taken += 1
+    sender.processed += 1
+    sender.emitted += 1
+    sender.blocked.fine += 1
+    if not guardian.max_depth:
+        guardian.max_depth = 1
+    began = guardian.kernel.now()
+    guardian.wait.record(began - at)
+    return began
 
 
 def _hand_over(lane: Lane, event: Event, route: Route, payload: Any, at: float) -> None:  # noqa: ANN401

@@ -13,8 +13,8 @@ def edge_stats(edge: EdgeState) -> EdgeStats:
     """Return one edge's numbers."""
     return EdgeStats(
         edge.id,
-        appended=edge.appended + edge.inline,
-        taken=edge.taken + edge.inline,
+        appended=edge.offered,
+        taken=edge.taken + edge.inline + edge.fanned,
         purged=edge.purged,
         dropped=edge.dropped,
         depth=edge.appended - edge.taken - edge.purged - edge.dropped,
@@ -35,7 +35,8 @@ def node_stats(
     if guardian.is_metered:
         guardian.meter(at)
     passed = sum(edge.inline for edge in outgoing)
-    arrived = sum(edge.inline for edge in incoming)
+    fanned = sum(edge.fanned for edge in outgoing)
+    arrived = sum(edge.inline + edge.fanned for edge in incoming)
     processed = guardian.processed + passed
     dropped = sum(guardian.dropped.values())
     settled = processed + dropped + guardian.failed + guardian.cancelled
@@ -58,14 +59,14 @@ def node_stats(
         held=held,
         received=received,
         processed=processed,
-        emitted=guardian.emitted + passed,
+        emitted=guardian.emitted + passed + fanned,
         dropped=dict(guardian.dropped),
         failed=guardian.failed,
         cancelled=guardian.cancelled,
         in_flight=received - settled,
         wait=guardian.wait.stats(arrived),
         service=guardian.service.stats(),
-        blocked=guardian.blocked.stats(passed),
+        blocked=guardian.blocked.stats(passed + fanned),
         busy_s=busy_s,
         backpressured_s=backpressured_s,
         window_blocked_s=window_s,

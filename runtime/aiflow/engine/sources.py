@@ -14,7 +14,7 @@ from itertools import repeat
 from typing import Any
 
 from aiflow.engine.calls import way_of, wrap
-from aiflow.engine.cells import Call, EdgeState, Event, Guardian, Lane, Route, Terminal
+from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Guardian, Lane, Route, Terminal
 from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
 from aiflow.engine.inline import pass_on
@@ -205,7 +205,7 @@ class PulledStream(Stream):
                     output, conversation, number, source, own.sequence, 0, 0, at, turn.epoch
                 )
                 lane = route.lane  # type: ignore[union-attr] # a plain class was seen
-                if lane is not None and lane.guardian.free:
+                if lane is not None and lane.guardian.free == INLINE:
                     if kernel.in_flight >= kernel.max_in_flight:
                         kernel.max_in_flight = kernel.in_flight + 1
                     route.edge.inline += 1  # type: ignore[union-attr] # set with route.lane

@@ -49,7 +49,7 @@ def wait_at(call: Call, edge: EdgeState, lane: Lane) -> None:
     edge.waiting += 1
     lane.waiting += 1
     lane.guardian.waiters[call] = None
-    lane.guardian.free = False
+    lane.guardian.free = 0
 
 
 def cease_to_wait(call: Call) -> None:
