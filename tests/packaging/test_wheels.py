@@ -58,10 +58,13 @@ def test_the_runtime_wheel_holds_its_package_and_the_graphs(wheels: tuple[Path, 
 
 
 def test_the_studio_wheel_holds_its_package_and_the_resources(wheels: tuple[Path, Path]) -> None:
-    """All resources ship inside the package; nothing but the package is installed."""
+    """All resources ship inside the package, but no picture of a document, and nothing else."""
     found = names(wheels[1])
 
-    assert shipped(ROOT / "resources", "aiflow_studio/_resources") <= found
+    wanted = shipped(ROOT / "resources", "aiflow_studio/_resources")
+    pictures = {name for name in wanted if name.startswith("aiflow_studio/_resources/pictures/")}
+    assert wanted - pictures <= found
+    assert not pictures & found
     assert {name.split("/")[0] for name in found} == {
         "aiflow_studio",
         "aiflow_studio-0.1.0.dist-info",
