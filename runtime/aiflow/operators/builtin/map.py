@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, get_type_hints
 
@@ -79,9 +80,9 @@ def _changed(payload: object, field: str, value: object) -> object:
     """
     if not isinstance(payload, msgspec.Struct) or field not in payload.__struct_fields__:
         raise ValueError(f"a {kind_of(payload)} has no field {field} that could be set")
-    wanted = get_type_hints(type(payload))[field]
+    wanted = _type_of(type(payload), field)
     if wanted is str:
-        value = str(value)
+        return msgspec.structs.replace(payload, **{field: str(value)})
     try:
         fitting = msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:
@@ -89,3 +90,8 @@ def _changed(payload: object, field: str, value: object) -> object:
             f"the field {field} of a {kind_of(payload)} takes no such value: {error}"
         ) from error
     return msgspec.structs.replace(payload, **{field: fitting})
+
+
+@cache
+def _type_of(kind: type, field: str) -> Any:  # noqa: ANN401 - any annotation
+    return get_type_hints(kind)[field]
