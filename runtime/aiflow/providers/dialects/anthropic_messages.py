@@ -20,7 +20,7 @@ from aiflow.providers.failure import Failure
 from aiflow.providers.finish import finish_word
 from aiflow.providers.messages import ChatMessage, ChatRequest
 from aiflow.providers.profile import ModelProfile
-from aiflow.providers.text import ChoiceText, scrub_all
+from aiflow.providers.text import ChoiceText, scrub, scrub_all
 from aiflow.providers.tool_calls import ToolCalls
 from aiflow.providers.values import count, mapping, objects, raw_text, text
 
@@ -226,7 +226,7 @@ class MessagesReader:
             # Some servers send the whole input at once, where the API has an empty object.
             return [self._calls.add({"index": place, "function": {"arguments": block.given}})]
         if block.is_server_call:
-            raw = "".join(block.input) or json.dumps(block.given)
+            raw = scrub("".join(block.input)) or json.dumps(block.given)
             return [_notice("server-tool", place, id=block.id, name=block.name, arguments=raw)]
         return []
 
@@ -274,7 +274,7 @@ def _opaque(what: str, value: Mapping[str, Any]) -> Control:
 
 
 def _retrieval(source: Mapping[str, Any]) -> Retrieval:
-    number = source.get("document_index")
+    number = count(source.get("document_index"))
     return Retrieval(
         id=text(source.get("file_id")) or ("" if number is None else str(number)),
         title=text(source.get("title")) or text(source.get("document_title")),

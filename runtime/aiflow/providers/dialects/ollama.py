@@ -19,9 +19,9 @@ from aiflow.providers.failure import Failure
 from aiflow.providers.finish import finish_word, is_error_word
 from aiflow.providers.messages import ChatMessage, ChatRequest, Reasoning
 from aiflow.providers.profile import ModelProfile
-from aiflow.providers.text import ChoiceText
+from aiflow.providers.text import ChoiceText, scrub_all
 from aiflow.providers.tool_calls import ToolCalls
-from aiflow.providers.values import raw_text, text
+from aiflow.providers.values import count, raw_text, text
 
 _PATH = "/api/chat"
 
@@ -160,10 +160,13 @@ def _message(message: ChatMessage) -> dict[str, Any]:
 def _usage(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return the counts of the last line; {} where it has none, as for a prompt from a cache."""
     raw = {name: line[name] for name in line if name.endswith(("_count", "_duration"))}
-    counts = {"input": line.get("prompt_eval_count"), "output": line.get("eval_count")}
-    if not any(isinstance(count, int) for count in counts.values()):
+    counts = {
+        "input": count(line.get("prompt_eval_count")),
+        "output": count(line.get("eval_count")),
+    }
+    if not any(number is not None for number in counts.values()):
         return {}
-    return {**counts, "total": None, "reasoning": None, "cached_input": None, "raw": raw}
+    return {**counts, "total": None, "reasoning": None, "cached_input": None, "raw": scrub_all(raw)}
 
 
 dialect = Ollama()

@@ -241,7 +241,7 @@ class _Items:
 
     def _read_text(self, base: str, phase: str, value: Mapping[str, Any]) -> list[Payload]:
         channel, field = _TEXTS[base]
-        part = value.get("content_index", value.get("summary_index"))
+        part = _part(value)
         piece = raw_text(value.get("delta" if phase == "delta" else field))
         return self._add_text(base, channel, (_place(value), part), piece, phase == "done")
 
@@ -275,7 +275,7 @@ class _Items:
 
     def _open(self, value: Mapping[str, Any]) -> list[Payload]:
         item = mapping(value.get("item"))
-        return self._open_call(_place(value), item) if item.get("type") in _CALLS else []
+        return self._open_call(_place(value), item) if text(item.get("type")) in _CALLS else []
 
     def _open_call(self, place: object, item: Mapping[str, Any]) -> list[Payload]:
         # The id to answer with is the call's, not the item's.
@@ -330,7 +330,7 @@ class _Items:
         return payloads
 
     def _annotate(self, value: Mapping[str, Any]) -> list[Payload]:
-        key = (_place(value), value.get("content_index"), value.get("annotation_index"))
+        key = (_place(value), _part(value), count(value.get("annotation_index")))
         return self._cite(key, mapping(value.get("annotation")))
 
     def _cite(self, key: tuple[object, ...], annotation: Mapping[str, Any]) -> list[Payload]:
@@ -348,7 +348,9 @@ class _Items:
         self._searches.add(id)
         action = mapping(item.get("action"))
         queries = item.get("queries") or [action.get("query")]
-        call = _notice("server-tool", id=id, name=text(item.get("type")), queries=queries)
+        call = _notice(
+            "server-tool", id=id, name=text(item.get("type")), queries=scrub_all(queries)
+        )
         found = [entry for entry in objects(action.get("sources")) if entry.get("url")]
         return [call, *map(_retrieval, [*objects(item.get("results")), *found])]
 
@@ -357,6 +359,11 @@ def _place(value: Mapping[str, Any]) -> object:
     """Return what tells an item from the others: its number, else its id."""
     number = count(value.get("output_index"))
     return text(value.get("item_id")) if number is None else number
+
+
+def _part(value: Mapping[str, Any]) -> int | None:
+    """Return which part of its item an event is about."""
+    return count(value.get("content_index", value.get("summary_index")))
 
 
 def _entry(place: object, *, id: str = "", **function: object) -> dict[str, Any]:
