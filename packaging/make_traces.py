@@ -6,10 +6,10 @@ each piece gets a frame of its dialect and a time: steady, with seeded jitter.
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,4 +169,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else TRACES)
+    parser = argparse.ArgumentParser(description="Make the traces of the examples anew.")
+    parser.add_argument("folder", nargs="?", type=Path, default=TRACES, help="where they go")
+    main(parser.parse_args().folder)
