@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,15 @@ class TestConvert:
         else:
             assert called.code == 0
             assert called.out == path.read_text(encoding="utf-8")
+
+    def test_python_is_a_program_that_prints_the_same_graph(self, aiflow, tmp_path: Path) -> None:
+        """Written to a file and run."""
+        program = tmp_path / "graph.py"
+
+        aiflow("convert", EXAMPLE, "--to", "python", "-o", program)
+        done = subprocess.run([sys.executable, program], capture_output=True, check=True)
+
+        assert done.stdout.decode() == EXAMPLE.read_text(encoding="utf-8")
 
     def test_export_leaves_out_what_a_server_has_no_use_for(self, aiflow, tmp_path: Path) -> None:
         """No layout, no notes; all else is the same."""

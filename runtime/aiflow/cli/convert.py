@@ -13,13 +13,14 @@ from aiflow.cli.files import read_graph
 from aiflow.drawing.charts import dot_of, mermaid_of
 from aiflow.drawing.picture import picture_of
 from aiflow.drawing.svg import svg_of
+from aiflow.dsl.source import source_of
 from aiflow.graph.codec import dumps, is_read_only, save
 from aiflow.graph.model import Graph
 from aiflow.graph.secrets import secrets_in
 from aiflow.operators.registry import Catalog
 
 _PICTURES = {"mermaid": mermaid_of, "dot": dot_of, "svg": svg_of}
-FORMS = ("json", *_PICTURES)
+FORMS = ("json", "python", *_PICTURES)
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -28,7 +29,8 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         "convert",
         parents=[common],
         help="show or rewrite a graph in another form",
-        description="Show a graph in another form: json is how the studio saves it.",
+        description="Show a graph in another form: json is how the studio saves it,"
+        " python is a program that makes the same graph.",
     )
     parser.add_argument("graph", metavar="GRAPH", help="graph file")
     parser.add_argument("--to", required=True, metavar="FORM", help=f"one of {', '.join(FORMS)}")
@@ -71,6 +73,8 @@ def _text(graph: Graph, base: Path, options: argparse.Namespace) -> str:
                 " use a newer AiFlow"
             )
         return dumps(graph, export=options.export)
+    if options.to == "python":
+        return source_of(graph, Catalog.load(), export=options.export)
     return _PICTURES[options.to](picture_of(graph, Catalog.load(), base))
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from aiflow.graph.model import Graph, Json
+from aiflow.graph.model import Graph, Json, Node, Resource
 
 _FORMS = re.compile(
     r"""
@@ -60,9 +60,9 @@ class FoundSecret:
 
 def secrets_in(graph: Graph) -> Iterator[FoundSecret]:
     """Yield each string in the params of a graph that looks like a key."""
-    entries = [("node", node) for node in graph.nodes.values()]
-    others = [("resource", resource) for resource in graph.resources.values()]
-    for what, entry in (*entries, *others):
+    entries: list[Node | Resource] = [*graph.nodes.values(), *graph.resources.values()]
+    for entry in entries:
+        what = "node" if isinstance(entry, Node) else "resource"
         for values in (entry.params, entry.extra):
             for field, text in _strings(values, ""):
                 if looks_like_secret(text, field):

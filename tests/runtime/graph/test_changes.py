@@ -117,7 +117,7 @@ def test_the_graph_itself_and_its_resources_are_told_too() -> None:
 def test_another_order_is_told_because_the_file_differs() -> None:
     """The same nodes the other way round."""
     before = start()
-    after = replace(before, nodes=dict(reversed(before.nodes.items())))
+    after = replace(before, nodes=dict(list(before.nodes.items())[::-1]))
 
     assert texts(before, after) == ["the graph: nodes stand in another order"]
 
