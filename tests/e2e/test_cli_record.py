@@ -108,7 +108,7 @@ def test_an_answer_is_shown_and_kept_without_the_key(
 
     called = aiflow(
         *arguments(server, path, "--credential", "POND_KEY"),
-        *("--system", "Be brief.", "--max-tokens", "9"),
+        *("--system", "Be brief.", "--max-tokens", "9", "--effort", "low"),
     )
 
     events = [json.loads(line) for line in called.out.splitlines()]
@@ -118,7 +118,7 @@ def test_an_answer_is_shown_and_kept_without_the_key(
     asked_at, headers, body = server.requests[0]
     assert asked_at == "/api/chat"
     assert headers["authorization"] == f"Bearer {SECRET}"
-    assert body["options"] == {"num_predict": 9}
+    assert (body["options"], body["think"]) == ({"num_predict": 9}, True)
     assert (data_of(path), Trace.open(path).check()) == (TEXT + DONE, "closed")
     written = path.read_text("utf-8") + called.out + called.err
     assert SECRET not in written

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -16,7 +16,7 @@ from aiflow.clock import SystemClock
 from aiflow.errors import ResourceError
 from aiflow.providers.dialect import dialect_names
 from aiflow.providers.known import KNOWN, KnownProvider
-from aiflow.providers.messages import ChatMessage, ChatRequest, Sampling
+from aiflow.providers.messages import ChatMessage, ChatRequest, Effort, Reasoning, Sampling
 from aiflow.providers.reading import lines
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.transport.excerpt import place_of
@@ -46,6 +46,9 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     parser.add_argument("--system", default="", metavar="TEXT", help="instructions before it")
     parser.add_argument("--max-tokens", type=int, metavar="N", help="longest answer, 1 or more")
     parser.add_argument(
+        "--effort", choices=get_args(Effort), help="how much the model thinks before it answers"
+    )
+    parser.add_argument(
         "-o", "--output", required=True, metavar="TRACE", help="the file; an old one is replaced"
     )
     parser.add_argument(
@@ -69,6 +72,7 @@ def record(options: argparse.Namespace) -> int:
         (ChatMessage("user", options.prompt),),
         options.system,
         sampling=Sampling(max_tokens=options.max_tokens),
+        reasoning=None if options.effort is None else Reasoning(options.effort),
     )
     path = Path(options.output)
     # Asked before the model is, which may cost money.

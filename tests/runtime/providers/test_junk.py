@@ -13,7 +13,23 @@ from tests.runtime.providers import cases, cases_anthropic, cases_gemini, cases_
 from tests.runtime.providers.cases import Case
 from tests.runtime.providers.read_stream import read
 
-JUNK = (None, True, 0, -1, 2.5, "", "x", "\ud83e", [], {}, [None], ["x"], [{}], {"x": 1}, [[1]])
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    2.5,
+    "",
+    "x",
+    "\ud83e",
+    [],
+    {},
+    [None],
+    ["x"],
+    [{}],
+    {"x": 1},
+    [[1]],
+)
 CASES = [*cases.CASES, *cases_anthropic.CASES, *cases_gemini.CASES, *cases_responses.CASES]
 
 

@@ -12,7 +12,7 @@ from aiflow.events import Control, Payload, Retrieval, SafetyLabel, ToolFragment
 from aiflow.operators.base import Emit, Params, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.providers.chat import ChatProvider
-from aiflow.providers.messages import ChatMessage, ChatRequest, Sampling
+from aiflow.providers.messages import ChatMessage, ChatRequest, Effort, Reasoning, Sampling
 from aiflow.types import CONTROL, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT
 
 
@@ -51,6 +51,12 @@ class ChatParams(Params):
         title="Longest answer",
         description="Where the provider cuts the answer; empty leaves it to the provider.",
         json_schema_extra={"x-unit": "tokens"},
+    )
+    effort: Effort | None = Field(
+        None,
+        title="Reasoning effort",
+        description="How much the model thinks before it answers, if it can; empty leaves it to"
+        " the provider.",
     )
     conversations: int = Field(
         1,
@@ -121,4 +127,5 @@ class Chat(Source[ChatParams]):
             (ChatMessage("user", prompt),),
             params.system,
             sampling=Sampling(temperature=params.temperature, max_tokens=params.max_tokens),
+            reasoning=None if params.effort is None else Reasoning(params.effort),
         )

@@ -12,7 +12,7 @@ from aiflow.events import Control, Payload, Retrieval, SafetyLabel, Token, ToolF
 from aiflow.operators.builtin.chat import Chat, ChatParams
 from aiflow.operators.scope import Scope
 from aiflow.providers.chat import Arrival
-from aiflow.providers.messages import ChatMessage, ChatRequest
+from aiflow.providers.messages import ChatMessage, ChatRequest, Reasoning
 from aiflow.testing.operators import OperatorRun, run_operator
 
 ANSWER = [
@@ -104,6 +104,16 @@ def test_the_request_is_made_of_the_params() -> None:
     assert request.messages == (ChatMessage("user", "Why?"),)
     assert (request.model, request.system) == ("m", "Be brief.")
     assert (request.sampling.temperature, request.sampling.max_tokens) == (0.5, 9)
+
+
+def test_effort_is_asked_for_only_where_it_is_set() -> None:
+    """Empty leaves it to the provider."""
+    provider = CannedProvider()
+
+    ask(provider)
+    ask(provider, effort="low")
+
+    assert [request.reasoning for request in provider.requests] == [None, Reasoning("low")]
 
 
 def test_the_text_given_to_a_run_takes_the_place_of_the_prompt() -> None:
