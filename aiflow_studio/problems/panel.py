@@ -11,7 +11,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -38,6 +38,8 @@ from aiflow_studio.ui.theme import Theme
 _MESSAGE_SHARE = 0.55
 # Letters that fit beside each other in a column of text at least; below that it is scrolled.
 _LEAST_LETTERS = 28
+# Rows from whose texts the width of a column is told.
+_MEASURED_ROWS = 100
 # A button is a widget of its own; beyond these the context menu has the fix too.
 _MOST_BUTTONS = 200
 
@@ -202,13 +204,19 @@ class _ProblemTable(QTableView):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self._refit = Debounce(0, self._fit_now, self)
+        header.setResizeContentsPrecision(_MEASURED_ROWS)
         header.sectionResized.connect(self.fit)
+        self.verticalHeader().setResizeContentsPrecision(_MEASURED_ROWS)
+        self.verticalScrollBar().valueChanged.connect(self.fit)
 
     def fit(self) -> None:
         """Give every row the height of its text, once the columns have their widths."""
         self._refit.call()
 
     def _fit_now(self) -> None:
+        # Thousands of findings are measured only where they can be seen.
+        if not self.isVisible():
+            return
         others = sum(
             self.columnWidth(column)
             for column in Column
@@ -219,7 +227,19 @@ class _ProblemTable(QTableView):
         message = max(least, round(room * _MESSAGE_SHARE))
         self.setColumnWidth(Column.MESSAGE, message)
         self.setColumnWidth(Column.HINT, max(least, room - message))
-        self.resizeRowsToContents()
+        self._fit_rows()
+
+    def _fit_rows(self) -> None:
+        """Give the rows in sight, and those that come into it, the height of their texts."""
+        room, row = self.viewport().height(), max(0, self.rowAt(0))
+        while row < self.model().rowCount() and self.rowViewportPosition(row) < room:
+            self.resizeRowToContents(row)
+            row += 1
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Catch up with what came while the table was hidden."""
+        super().showEvent(event)
+        self.fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Share the room among the columns anew."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtGui import QGuiApplication
@@ -222,3 +224,32 @@ def test_texts_keep_a_readable_width_in_a_narrow_window(qtbot, panel):
     panel.resize(2000, 240)
     qtbot.waitUntil(lambda: min(texts()) > 28 * letter)
     assert panel.table.horizontalScrollBar().maximum() == 0
+
+
+def test_a_thousand_findings_are_measured_only_where_they_are_seen(
+    qtbot, panel, document, monkeypatch
+):
+    """An edit of a large graph must not wait for rows that nobody looks at."""
+    measured: list[int] = []
+    resize = type(panel.table).resizeRowToContents
+
+    def count(table, row: int) -> None:
+        measured.append(row)
+        resize(table, row)
+
+    monkeypatch.setattr(type(panel.table), "resizeRowToContents", count)
+    many = tuple(replace(ERROR, message=f"{at} is wrong") for at in range(1000))
+
+    panel.hide()
+    panel.show_compiled(Compiled(None, many, {}, None))
+    qtbot.wait(1)
+    while_hidden = len(measured)
+    panel.show()
+    qtbot.waitUntil(lambda: bool(measured))
+
+    assert while_hidden == 0
+    assert max(measured) < 100
+
+    panel.table.scrollToBottom()
+    qtbot.waitUntil(lambda: 999 in measured)
+    assert len(set(measured)) < 200
