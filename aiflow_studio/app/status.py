@@ -14,7 +14,7 @@ from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
 from aiflow.metrics.snapshot import Phase, Snapshot
-from aiflow_studio.ui.look import set_tone
+from aiflow_studio.ui.look import plain_tip, set_tone
 from aiflow_studio.ui.theme import Theme
 
 _WORDS: Mapping[Phase, tuple[str, str]] = {
@@ -129,7 +129,7 @@ class StatusBar(QStatusBar):
         parts = self._run.fitting(self._words.parts)
         gap = "&nbsp;" * _GAP
         self._run.setText(gap.join(self._html(part, quiet) for part in parts))
-        self._run.setToolTip("" if parts == self._words.parts else escape(self.run_text))
+        self._run.setToolTip("" if parts == self._words.parts else plain_tip(self.run_text))
         self._run.setAccessibleName(self.run_text)
 
     def _html(self, part: tuple[Value, ...], quiet: str) -> str:

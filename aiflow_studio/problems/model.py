@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QColor
 
 from aiflow.compiler.diagnostics import Diagnostic, Severity
+from aiflow_studio.ui.look import plain_tip
 from aiflow_studio.ui.theme import Theme
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -90,7 +91,7 @@ class ProblemModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return _cell(finding, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return as_text(finding)
+            return plain_tip(as_text(finding))
         if role == Qt.ItemDataRole.ForegroundRole:
             return QColor(self._color(finding, column))
         return None

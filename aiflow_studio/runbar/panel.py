@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from aiflow.metrics.snapshot import Phase
-from aiflow_studio.ui.look import icon, set_tone
+from aiflow_studio.ui.look import icon, plain_tip, set_tone
 from aiflow_studio.ui.theme import Theme
 
 #: Strategy -> what it does, for the drop-down; the paper's four.
@@ -174,7 +174,7 @@ class _Said(QLabel):
     def say(self, sentence: str, tone: str) -> None:
         """Show another sentence."""
         self.sentence = sentence
-        self.setToolTip(sentence)
+        self.setToolTip(plain_tip(sentence))
         self.setAccessibleName(sentence)
         set_tone(self, tone)
         self._cut()

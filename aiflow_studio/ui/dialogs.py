@@ -53,6 +53,8 @@ async def ask_to_save(parent: QWidget, name: str) -> Answer:
     box.setObjectName("ask-to-save")
     box.setIcon(QMessageBox.Icon.Question)
     box.setWindowTitle("Unsaved changes")
+    # A file may be called what looks like markup; it is shown as it is.
+    box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(f"Save the changes to {name}?")
     box.setInformativeText("Without saving they are lost.")
     buttons = QMessageBox.StandardButton
@@ -71,6 +73,7 @@ async def ask_yes_no(parent: QWidget, title: str, question: str, yes: str) -> bo
     box.setObjectName("ask-yes-no")
     box.setIcon(QMessageBox.Icon.Question)
     box.setWindowTitle(title)
+    box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(question)
     go_on = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
     cancel = box.addButton(QMessageBox.StandardButton.Cancel)

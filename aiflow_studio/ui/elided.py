@@ -11,6 +11,8 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from aiflow_studio.ui.look import plain_tip
+
 #: Letters that a label asks room for at most, and that it needs at least.
 _MOST, _LEAST = 48, 3
 #: What the rounding of widths may take.
@@ -86,4 +88,4 @@ class ElidedLabel(QLabel):
         room = max(0, self.width() - self._frame() + _SPARE_PX)
         shown = self.fontMetrics().elidedText(self._whole, self._mode, room)
         self.setText(shown)
-        self.setToolTip(self._hint if shown == self._whole else self._whole)
+        self.setToolTip(self._hint if shown == self._whole else plain_tip(self._whole))

@@ -7,6 +7,8 @@ The only place that sets a stylesheet. `resources/themes/studio.qss` holds the r
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from html import escape
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QIcon, QPainter, QPalette, QPixmap
@@ -166,6 +168,17 @@ def set_tone(widget: QWidget, tone: str) -> None:
         widget.setProperty("tone", tone)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
+
+
+def plain_tip(text: str) -> str:
+    """Return a tool tip that shows a text as it is, also where it looks like markup."""
+    return f'<p style="white-space: pre-wrap">{escape(text)}</p>' if "<" in text else text
+
+
+def headed_tip(head: str, beside: str, lines: Iterable[str]) -> str:
+    """Return a tool tip of plain texts: a bold one, what stands beside it, and lines below."""
+    first = f"<b>{escape(head)}</b> {escape(beside)}".rstrip()
+    return "<br>".join([first, *(escape(line) for line in lines if line)])
 
 
 def icon(name: str, color: str) -> QIcon:

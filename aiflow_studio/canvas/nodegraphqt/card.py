@@ -33,6 +33,7 @@ from aiflow_studio.canvas.nodegraphqt.card_painter import (
 )
 from aiflow_studio.canvas.nodegraphqt.dot import Dot
 from aiflow_studio.canvas.nodegraphqt.style import Style
+from aiflow_studio.ui.look import headed_tip
 
 
 class Card(NodeItem):
@@ -107,12 +108,12 @@ class Card(NodeItem):
         face = self._face
         if face is None:
             return ""
-        lines = [f"<b>{face.id}</b> · {face.title}", face.summary]
+        lines = [face.summary]
         if face.is_unknown:
             lines.append("Install the package that brings it, or take the node away.")
         lines.extend(face.faults)
-        lines.extend(f"<b>{each.code}</b> {each.message}" for each in self._findings)
-        return "<br>".join(line for line in lines if line)
+        lines.extend(f"{each.code} {each.message}" for each in self._findings)
+        return headed_tip(face.id, f"· {face.title}", lines)
 
     def place(self, x: float, y: float) -> None:
         """Put the card's corner somewhere, and its wires along."""

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from aiflow.graph.model import PortRef
 from aiflow_studio.canvas.faces import PortFace
 from aiflow_studio.canvas.nodegraphqt.style import Style, glyph_path, is_hollow
+from aiflow_studio.ui.look import headed_tip
 
 GLYPH_PX = 10.0
 _REACH = 11.0
@@ -81,10 +82,10 @@ class Dot(PortItem):
         """What the pointer is told over it."""
         face = self._face
         kind = "takes" if self.is_input else "gives"
-        lines = [f"<b>{face.name}</b> {kind} {face.type}", face.help]
+        lines = [face.help]
         if face.is_missing:
             lines.append("The operator has no such port; an edge names it.")
-        return "<br>".join(line for line in lines if line)
+        return headed_tip(face.name, f"{kind} {face.type}", lines)
 
     def dim(self, is_dimmed: bool) -> None:
         """Fade, because a wire in hand cannot end here."""

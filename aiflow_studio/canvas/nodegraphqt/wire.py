@@ -20,6 +20,7 @@ from aiflow_studio.canvas.faces import EdgeFace
 from aiflow_studio.canvas.figures import EdgeFigures
 from aiflow_studio.canvas.nodegraphqt.dot import Dot
 from aiflow_studio.canvas.nodegraphqt.style import Style
+from aiflow_studio.ui.look import headed_tip
 
 _REST_WIDTH = 2.0
 _GRAB_WIDTH = 14.0
@@ -68,13 +69,14 @@ class Wire(PipeItem):
     def tip(self) -> str:
         """What the pointer is told over it."""
         face = self._face
-        lines = [f"<b>{'.'.join(face.source)} → {'.'.join(face.target)}</b>", face.type_name]
+        lines = [face.type_name]
         if face.is_detached:
             overflow = face.overflow.replace("_", " ")
             lines.append(f"detached: never holds its sender back ({overflow})")
         if face.is_broken and not self._problems:
             lines.append("broken: a port is missing or the types do not fit")
-        return "<br>".join([*lines, *self._problems])
+        ends = f"{'.'.join(face.source)} → {'.'.join(face.target)}"
+        return headed_tip(ends, "", [*lines, *self._problems])
 
     def show_face(self, face: EdgeFace, style: Style) -> None:
         """Draw this edge."""

@@ -229,3 +229,25 @@ def test_the_pointer_over_a_card_is_told_what_it_is(bench):
     port = bench.card("chunks").dot("in", is_input=True)
     assert port.hovered
     assert port.toolTip() == "<b>in</b> takes text"
+
+
+def test_what_looks_like_markup_is_shown_as_it_is_in_every_tip(bench):
+    """Names come from a file that anybody may have written."""
+    bench.document.load(
+        codec.loads(
+            '{"format": "aiflow", "version": "1.0", "nodes": ['
+            '{"id": "odd", "operator": "<img src=x>"}, {"id": "voice", "operator": "voice"}],'
+            '"edges": [{"from": "odd.<u>out", "to": "voice.in"}]}'
+        )
+    )
+    canvas = bench.canvas._projection
+
+    tips = [
+        *(card.tip for card in canvas.cards.values()),
+        *(wire.tip for wire in canvas.wires.values()),
+        *(dot.tip for card in canvas.cards.values() for dot in card.dots()),
+    ]
+
+    assert any("&lt;img src=x&gt;" in tip for tip in tips)
+    assert any("&lt;u&gt;out" in tip for tip in tips)
+    assert not any("<img" in tip or "<u>" in tip for tip in tips)

@@ -133,3 +133,21 @@ def test_flush_runs_now_and_cancel_never(qtbot: QtBot, window: QWidget) -> None:
 
     assert done == [1]
     assert not debounce.is_pending
+
+
+@pytest.mark.parametrize("asks", ["save", "yes-no"])
+def test_a_name_that_looks_like_markup_is_asked_about_as_it_is(
+    window: QWidget, qtbot: QtBot, asks: str
+) -> None:
+    """A file may be called what it likes."""
+    name = "<b>plan</b>.json"
+    work = ask_to_save(window, name) if asks == "save" else ask_yes_no(window, "Open", name, "Open")
+    formats: list[Qt.TextFormat] = []
+
+    def look(box: QMessageBox) -> None:
+        formats.append(box.textFormat())
+        box.reject()
+
+    answer(work, window, qtbot, look)
+
+    assert formats == [Qt.TextFormat.PlainText]
