@@ -15,7 +15,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLineEdit
 
 from aiflow.compiler.compile import Compiled
 from aiflow.compiler.diagnostics import Severity
@@ -165,6 +165,7 @@ class Studio(QObject):
         if self._is_closing:
             return
         self._is_closing = True
+        self._end_typing()
         try:
             if await self.desk.may_leave():
                 await self.leave()
@@ -246,9 +247,16 @@ class Studio(QObject):
         fill_panels(menus["panels"], self.window.docks())
 
     def _run_handler(self, name: str) -> None:
+        self._end_typing()
         result = getattr(self.commands, name)()
         if inspect.iscoroutine(result):
             self.errands.run(result, name)
+
+    def _end_typing(self) -> None:
+        """Take the name that is being typed on the canvas: a command is for what can be seen."""
+        typed_in = QApplication.focusWidget()
+        if isinstance(typed_in, QLineEdit) and self.canvas.widget().isAncestorOf(typed_in):
+            typed_in.clearFocus()
 
     # Document
 

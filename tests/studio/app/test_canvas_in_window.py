@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from aiflow.graph import edits
@@ -37,6 +37,12 @@ def _drag(studio: Studio, start: QPoint, end: QPoint) -> None:
     for step in range(1, 6):
         QTest.mouseMove(pane, start + (end - start) * step / 5)
     QTest.mouseRelease(pane, LEFT, pos=end)
+
+
+def _focus() -> QWidget:
+    widget = QApplication.focusWidget()
+    assert widget is not None
+    return widget
 
 
 def _port(studio: Studio, node: str, port: str, *, is_input: bool) -> QPoint:
@@ -83,3 +89,35 @@ def test_a_finding_is_shown_as_a_badge(window: Studio) -> None:
 
     assert [each.code for each in findings]
     assert findings[0].message in window.canvas._projection.cards["speech"].tip
+
+
+@pytest.mark.parametrize("action", ["validate", "run", "fit"])
+def test_a_command_is_for_the_name_that_is_being_typed(
+    window: Studio, qtbot: QtBot, action: str
+) -> None:
+    """What stands in the editor is in the document before anything is saved or run."""
+    window.selection.set(frozenset({"speech"}))
+    window.book.actions["rename"].trigger()
+    qtbot.waitUntil(lambda: window.canvas.widget().isAncestorOf(_focus()))
+    QTest.keyClicks(_focus(), "voice")
+
+    window.book.actions[action].setEnabled(True)
+    window.book.actions[action].trigger()
+
+    assert "voice" in window.document.graph.nodes
+
+
+def test_closing_asks_about_a_name_that_is_being_typed(window: Studio, qtbot: QtBot) -> None:
+    """Nothing typed is lost."""
+    window.selection.set(frozenset({"speech"}))
+    window.book.actions["rename"].trigger()
+    qtbot.waitUntil(lambda: window.canvas.widget().isAncestorOf(_focus()))
+    QTest.keyClicks(_focus(), "voice")
+
+    window.window.close()
+    qtbot.waitUntil(lambda: window.window.findChild(QMessageBox, "ask-to-save") is not None)
+    QTest.keyClick(window.window.findChild(QMessageBox, "ask-to-save"), Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: len(window.errands) == 0)
+
+    assert "voice" in window.document.graph.nodes
+    assert window.window.isVisible()
