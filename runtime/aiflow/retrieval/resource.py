@@ -140,12 +140,17 @@ class Index(Resource[IndexParams]):
         except (sqlite3.Error, ValueError, InputFileError) as error:
             if store is not None:
                 store.close()
-            if isinstance(error, InputFileError):
-                raise ResourceError(self.id, f"a document cannot be indexed: {error}") from error
-            raise ResourceError(
-                self.id, f"its file {self.params.file} cannot be used: {error}; name another one"
-            ) from error
+            raise ResourceError(self.id, self._reason(error)) from error
         self._store = store
+
+    def _reason(self, error: Exception) -> str:
+        """Return why it cannot start, and what to do."""
+        if isinstance(error, InputFileError):
+            return f"a document cannot be indexed: {error}"
+        if "fts5" in str(error):
+            return "the SQLite of this Python has no full-text search (FTS5); use another Python"
+        file = self.params.file or "in memory"
+        return f"its file {file} cannot be used: {error}; name another one"
 
     def _sync(self, store: Store) -> None:
         added = [name for name in store.names() if name.startswith(_ADDED)]

@@ -120,6 +120,18 @@ def test_a_broken_document_and_a_strange_file_are_named(library: Path) -> None:
         used(index(library, file="notes"), Index.count)
 
 
+def test_a_python_without_full_text_search_is_told_so(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as a fault of the file."""
+    monkeypatch.setattr(
+        "aiflow.retrieval.store._TABLES", ("CREATE VIRTUAL TABLE a USING fts55(b)",)
+    )
+
+    with pytest.raises(ResourceError, match=r"has no full-text search \(FTS5\)"):
+        used(index(library), Index.count)
+
+
 def test_it_answers_only_while_it_runs(library: Path) -> None:
     """Before the start and after the stop it says so."""
     made = index(library)

@@ -83,6 +83,7 @@ class RagPrompt(Operator[RagPromptParams]):
 
     Each passage that enters the prompt leaves at once by `citations` with its number as its id,
     so that whoever reads the answer can look up what [1] means while the model still thinks.
+    A retriever with several workers needs a reorder buffer, or questions mix their passages.
 
     Emits when: a passage that fits arrives, at `citations`; a question arrives, one prompt.
     Backpressures when: downstream does.

@@ -73,20 +73,28 @@ class TextInput(Source[TextInputParams]):
     Params: ClassVar = TextInputParams
     outputs = (Port("out", MESSAGE, "the texts"),)
 
+    _each: list[str] | None = None
+
     def conversations(self) -> int:
         """Return how many texts there are where each has a conversation, else 1."""
         if self.params.conversations == "one":
             return 1
         try:
-            return max(1, len(self._texts(None)))
+            # Read once a run: text n is the same however the file changes meanwhile, and a file
+            # of many lines is not read anew for each of its conversations.
+            self._each = self._texts(None)
+            return max(1, len(self._each))
         except InputFileError:
             # Told by `check` before a run, and by `stream` in one.
+            self._each = None
             return 1
 
     def stream(self, scope: Scope) -> Iterator[Message]:
         """Yield the conversation's texts."""
-        texts = self._texts(scope.input)
-        if self.params.conversations == "each" and scope.input is None:
+        if self.params.conversations == "one" or scope.input is not None:
+            texts = self._texts(scope.input)
+        else:
+            texts = self._texts(None) if self._each is None else self._each
             number = int(scope.conversation.removeprefix("c")) - 1
             # Behind the last comes the first again, in a run that repeats.
             texts = texts[number % len(texts) :][:1] if texts else []

@@ -67,6 +67,19 @@ def test_a_file_is_read_whatever_system_wrote_it(tmp_path: Path) -> None:
     assert run_operator(operator).at("out") == [Message(each, "system") for each in ("ü", "b", "c")]
 
 
+def test_a_file_is_read_once_for_all_its_conversations(tmp_path: Path) -> None:
+    """Whatever is written into it meanwhile; the next run reads it anew."""
+    (tmp_path / "a.txt").write_text("one\ntwo", encoding="utf-8")
+    operator = source(tmp_path, path="a.txt", conversations="each")
+
+    assert operator.conversations() == 2
+    (tmp_path / "a.txt").write_text("three", encoding="utf-8")
+
+    assert texts(operator) == ["one"]
+    assert operator.conversations() == 1
+    assert texts(operator) == ["three"]
+
+
 def test_nothing_but_blanks_is_one_conversation_without_a_text() -> None:
     """A run of it ends at once instead of failing."""
     operator = source(text=" \n\n", conversations="each")
