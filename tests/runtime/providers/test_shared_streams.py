@@ -5,6 +5,7 @@ They belong to other projects, so they are not copied; `test_cases.py` stands wi
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import Iterator
@@ -13,14 +14,19 @@ from typing import Any
 
 import pytest
 
+from aiflow.clock import SystemClock
+from aiflow.errors import ProviderError
 from aiflow.providers.dialect import dialect_names
 from aiflow.providers.failure import Failure
+from aiflow.providers.messages import ChatMessage, ChatRequest
+from aiflow.providers.resource import Provider, ProviderParams
 from tests.runtime.providers.read_stream import agrees, read, single_bytes, single_cuts
+from tests.runtime.transport.faulty_server import Exchange, serving
 
 STREAMS = Path(__file__).resolve().parents[4] / "shared" / "streams"
 STALLED = Failure("silent", "idle_timeout", retryable=True)
 
-# An answer that never began is the transport's: `tests/runtime/transport/test_client.py`.
+# An answer that never began has no bytes to cut; it is asked for over a socket.
 _BEFORE_THE_STREAM = "http-"
 
 pytestmark = pytest.mark.skipif(not STREAMS.is_dir(), reason="the shared streams are not here")
@@ -32,7 +38,9 @@ def _entries(path: str) -> list[dict[str, Any]]:
     return entries
 
 
-CASES = [case for case in _entries("cases.json") if not case["id"].startswith(_BEFORE_THE_STREAM)]
+_ALL = _entries("cases.json")
+CASES = [case for case in _ALL if not case["id"].startswith(_BEFORE_THE_STREAM)]
+REFUSALS = [case for case in _ALL if case["id"].startswith(_BEFORE_THE_STREAM)]
 RECORDED = _entries("recorded/expected.json")
 
 
@@ -125,6 +133,31 @@ def test_a_reported_case_reads_right(case: dict[str, Any]) -> None:
 def test_a_reported_case_reads_right_at_every_cut(case: dict[str, Any]) -> None:
     """At every single cut."""
     _check_case(case, every=1)
+
+
+@pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case["id"])
+def test_a_reported_refusal_is_one_error(case: dict[str, Any]) -> None:
+    """Over a socket: its status, the wait it asks for in either form, its words."""
+    headers = dict(case["http"]["headers"])
+    content_type = headers.pop("content-type")
+    more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    body = b"".join(base64.b64decode(each) for each in case["chunks"])
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.whole(f"{case['http']['status']} No", body, content_type, more)
+
+    async def main() -> ProviderError:
+        async with serving(answer) as server:
+            provider = Provider("p", ProviderParams(endpoint=server.url, retries=0))
+            await provider.start(SystemClock())
+            with pytest.raises(ProviderError) as caught:
+                await anext(provider.stream_chat(ChatRequest("m", (ChatMessage("user", "hi"),))))
+            await provider.stop()
+        return caught.value
+
+    failure = Failure.of_error(asyncio.run(main()))
+
+    assert agrees(case["expect"]["error"], failure.as_data())
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
