@@ -219,15 +219,43 @@ class TestFiles:
         assert lines[-1]["in_flight"] == 0
         assert lines[-1]["nodes"]["view"]["received"] == 500
 
+    @pytest.mark.parametrize("option", ["--events", "--metrics"])
+    @pytest.mark.parametrize("victim", ["graph.aiflow.json", "answer.trace"])
+    def test_no_file_of_another_kind_is_harmed(
+        self, aiflow, tmp_path: Path, option: str, victim: str
+    ) -> None:
+        """A graph or a trace named by mistake stays as it is; stdout and stderr say so alike."""
+        path = tmp_path / victim
+        path.write_bytes(DROPS.read_bytes())
+
+        called = aiflow("run", DROPS, *VIRTUAL, "--json", option, path)
+
+        assert called.code == 2
+        assert called.err == f"aiflow: {called.json['error']}\n"
+        assert f"{victim} is not replaced" in called.err
+        assert path.read_bytes() == DROPS.read_bytes()
+
+    def test_events_and_metrics_do_not_share_a_file(self, aiflow, tmp_path: Path) -> None:
+        """They would overwrite one another, also by different paths to the same place."""
+        (tmp_path / "link").symlink_to(tmp_path)
+        files = ("--events", tmp_path / "run.jsonl", "--metrics", tmp_path / "link" / "run.jsonl")
+
+        called = aiflow("run", DROPS, *VIRTUAL, "--json", *files)
+
+        assert called.code == 2
+        assert "name two files" in called.json["error"]
+        assert not (tmp_path / "run.jsonl").exists()
+
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk")
     @pytest.mark.parametrize("option", ["--events", "--metrics"])
     def test_a_full_disk_ends_the_run_in_order(self, aiflow, option: str) -> None:
-        """The file is named, the exit code is 1, and the report is whole."""
+        """The file is named on stderr and in the report, which is whole; the exit code is 1."""
         called = aiflow("run", DROPS, *VIRTUAL, "--json", option, "/dev/full")
 
         assert called.code == 1
         assert "/dev/full cannot be written: No space left on device" in called.err
-        assert called.json["error"] is None
+        assert called.json["status"] == "failed"
+        assert "/dev/full cannot be written" in called.json["error"]
 
 
 class TestProcess:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from aiflow.cli.exits import UsageError, unwritable
+
+# How every file of a run begins, see `engine.eventlog`.
+_FIRST_BYTES = b'{"record":"run"'
 
 
 class LineFile:
     """Writes lines until the file fails; a full disk ends the run in order, not in mid-event.
 
     Args:
-        name: path of the file; an old one is replaced.
+        name: path of the file; that of an earlier run is replaced, any other is left alone.
 
     Attributes:
         error: why no more is written, None while all is well.
         on_error: called once when the file fails.
 
     Raises:
-        UsageError: it cannot be opened.
+        UsageError: it cannot be opened, or holds something else than a run.
     """
 
     def __init__(self, name: str) -> None:
@@ -26,6 +30,9 @@ class LineFile:
         self.error: UsageError | None = None
         self.on_error: Callable[[], None] | None = None
         try:
+            if not _is_replaceable(Path(name)):
+                reason = "it exists and holds something else than an earlier run"
+                raise UsageError(f"{name} is not replaced: {reason}; choose another name")
             self._file = open(name, "w", encoding="utf-8", newline="\n")  # noqa: SIM115 - see close
         except OSError as error:
             raise unwritable(name, error) from error
@@ -50,3 +57,12 @@ class LineFile:
             self.error = unwritable(self._name, error)
             if self.on_error is not None:
                 self.on_error()
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Say whether nobody would miss what is there: a slip must not cost a graph or a trace."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        beginning = file.read(len(_FIRST_BYTES))
+    return beginning in (b"", _FIRST_BYTES)

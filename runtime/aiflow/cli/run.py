@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from aiflow.cli.check import finding_line
@@ -20,7 +23,7 @@ from aiflow.compiler.diagnostics import Severity
 from aiflow.compiler.plan import Plan
 from aiflow.compiler.strategies import STRATEGIES, apply_strategy
 from aiflow.engine.loops import loop_names
-from aiflow.errors import GraphFileError
+from aiflow.errors import AiFlowError
 from aiflow.graph.model import Graph
 from aiflow.operators.registry import Catalog
 
@@ -75,20 +78,22 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 
 def run(options: argparse.Namespace) -> int:
     """Run the graph and report; the report's status decides the exit code."""
-    catalog = Catalog.load()
     try:
-        _check_words(options)
-        graph, base = read_graph(options.graph)
-        graph = with_settings(graph, catalog, options.set, options.policy)
-    except (GraphFileError, UsageError) as error:
+        return _run(options)
+    except AiFlowError as error:
         if options.json:
             put_json({"status": "failed", "error": str(error), "diagnostics": []})
         raise
+
+
+def _run(options: argparse.Namespace) -> int:
+    catalog = Catalog.load()
+    _check_words(options)
+    graph, base = read_graph(options.graph)
+    graph = with_settings(graph, catalog, options.set, options.policy)
     compiled = compile_graph(graph, catalog, base=base, clock=options.clock)
     if compiled.plan is None:
         return _refuse(options, compiled)
-    if not options.json:
-        _announce(graph, compiled, options.strategy)
     job = Job(
         plan=apply_strategy(compiled.plan, options.strategy),
         base=base,
@@ -99,19 +104,19 @@ def run(options: argparse.Namespace) -> int:
         duration_s=options.duration,
         is_quiet=options.json,
     )
-    files = [LineFile(name) if name else None for name in (options.events, options.metrics)]
-    try:
+    with contextlib.ExitStack() as stack:
+        files = [_opened(name, stack) for name in (options.events, options.metrics)]
+        if not options.json:
+            _announce(graph, compiled, options.strategy)
         ending = run_job(job, *files)
-    finally:
-        for file in files:
-            if file is not None:
-                file.close()
-    code = _report(options, job.plan, ending)
-    for file in files:
-        if file is not None and file.error is not None:
-            complain(str(file.error))
-            code = Exit.FAILED
-    return code
+    # Only a closed file is known to be whole.
+    errors = [str(file.error) for file in files if file is not None and file.error is not None]
+    return _report(options, job.plan, ending, errors)
+
+
+def _opened(name: str | None, stack: contextlib.ExitStack) -> LineFile | None:
+    """Return the file of that name, closed with the stack; None where none is asked for."""
+    return None if name is None else stack.enter_context(contextlib.closing(LineFile(name)))
 
 
 def _check_words(options: argparse.Namespace) -> None:
@@ -126,6 +131,16 @@ def _check_words(options: argparse.Namespace) -> None:
     duration = options.duration
     if duration is not None and not (math.isfinite(duration) and duration > 0):
         raise UsageError(f"--duration is {duration}; it must be above 0 seconds")
+    if "" in (options.events, options.metrics):
+        raise UsageError("--events and --metrics take the name of a file, not an empty text")
+    if None not in (options.events, options.metrics) and _is_same_file(options):
+        raise UsageError(f"--events and --metrics are both {options.events}; name two files")
+
+
+def _is_same_file(options: argparse.Namespace) -> bool:
+    """Say whether both files would be written over one another; a device takes both."""
+    events, metrics = Path(options.events).resolve(), Path(options.metrics).resolve()
+    return events == metrics and (events.is_file() or not events.exists())
 
 
 def _refuse(options: argparse.Namespace, compiled: Compiled) -> int:
@@ -155,15 +170,23 @@ def _announce(graph: Graph, compiled: Compiled, strategy: str) -> None:
     say(f"{graph.name or 'graph'}: {len(graph.nodes)} nodes{limit}{how}")
 
 
-def _report(options: argparse.Namespace, plan: Plan, ending: Ending) -> int:
+def _report(
+    options: argparse.Namespace, plan: Plan, ending: Ending, file_errors: Sequence[str]
+) -> int:
     snapshot = ending.snapshot
+    errors = [*([] if snapshot.error is None else [snapshot.error]), *file_errors]
     if options.json:
-        put_json(run_report(snapshot, [id for id, node in plan.nodes.items() if node.is_sink]))
+        report = run_report(snapshot, [id for id, node in plan.nodes.items() if node.is_sink])
+        if errors:
+            report |= {"status": "failed", "error": errors[0]}
+        put_json(report)
     else:
         for line in summary_lines(snapshot):
             say(line)
-    if snapshot.error is not None:
-        complain(snapshot.error)
+    for error in errors:
+        complain(error)
+    if file_errors:
+        return Exit.FAILED
     if ending.was_interrupted:
         return Exit.INTERRUPTED
     return Exit.DONE if status_of(snapshot) == "completed" else Exit.FAILED
