@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import aiflow
-
 # The wheel's build copies `graphs/` to this name inside the package (runtime/pyproject.toml).
 INSTALLED_AS = "_graphs"
 
@@ -22,7 +20,7 @@ def graphs_dir() -> Path:
     Raises:
         FileNotFoundError: the package was installed without its graphs.
     """
-    return find_graphs(Path(aiflow.__file__).parent)
+    return find_graphs(Path(__file__).resolve().parent.parent)
 
 
 def find_graphs(package: Path) -> Path:
