@@ -1,10 +1,11 @@
 """AiFlow's headless library: graphs of streaming operators, compiled and run with bounded queues.
 
 Each room below answers one question; none of them imports Qt. What a program needs that
-writes graphs is here: `from aiflow import Flow, P`.
+writes and runs graphs is here: `from aiflow import Flow, P`, `aiflow.run`, `aiflow.open`.
 """
 
 from aiflow.dsl.flow import Flow
 from aiflow.dsl.policy import P
+from aiflow.embedding.running import open, plan, run
 
-__all__ = ["Flow", "P"]
+__all__ = ["Flow", "P", "open", "plan", "run"]

@@ -73,6 +73,19 @@ class Catalog:
             named[operator.name] = operator
         return cls(named, resources)
 
+    def extended(self, operators: Iterable[type[Operator[Any]]]) -> Catalog:
+        """Return a catalog that knows these classes too; one of the same name gives way.
+
+        Raises:
+            ValueError: a class is no complete operator.
+        """
+        named = {operator.name: operator for operator in operators}
+        for operator in named.values():
+            if fault := operator_fault(operator):
+                raise ValueError(f"{operator.__name__}: {fault}")
+        together = dict(sorted({**self._operators, **named}.items()))
+        return Catalog(together, self._resources, self._broken) if named else self
+
     @property
     def operators(self) -> Mapping[str, type[Operator[Any]]]:
         """Operator name -> class, in order of name."""

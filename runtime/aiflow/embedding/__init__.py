@@ -1,0 +1,1 @@
+"""Embedding: graphs that run inside a program, such as a web server."""
