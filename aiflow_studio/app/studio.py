@@ -183,7 +183,7 @@ class Studio(QObject):
         # The host cancels what does not end by itself; this is for one that hangs.
         try:
             async with asyncio.timeout(CLOSING_S):
-                await self.runs.end()
+                await self.runs.close()
         except TimeoutError:
             _log.warning("the run did not end within %g s; closing all the same", CLOSING_S)
         self.window.close_for_good()

@@ -6,6 +6,8 @@ it. Dialogs and the document stay outside; a run is asked for with a finished `R
 
 from __future__ import annotations
 
+import asyncio
+
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from aiflow.errors import AiFlowError
@@ -56,6 +58,10 @@ class RunController(QObject):
         self._phase: Phase = "idle"
         self._snapshot: Snapshot | None = None
         self._seen = 0
+        # Ends and restarts come one after the other: each finds what the one before has left.
+        self._turn = asyncio.Lock()
+        self._restarts_asked = 0
+        self._is_closed = False
         self.history = History()
         self._timer = QTimer(self)
         self._timer.setInterval(SAMPLE_MS)
@@ -82,8 +88,8 @@ class RunController(QObject):
         return self._snapshot
 
     def start(self, request: RunRequest) -> bool:
-        """Start a run, unless one is going on; say whether it began."""
-        if self.is_active:
+        """Start a run, unless one is going on or `close` was called; say whether it began."""
+        if self.is_active or self._is_closed:
             return False
         try:
             self._host.start(request)
@@ -114,17 +120,32 @@ class RunController(QObject):
 
     async def end(self) -> None:
         """End the run whatever it does; nothing of it is left afterwards."""
+        async with self._turn:
+            await self._end()
+
+    async def close(self) -> None:
+        """End the run, and let none start any more, not even one that was asked for before."""
+        self._is_closed = True
+        await self.end()
+
+    async def restart(self, request: RunRequest) -> bool:
+        """End what runs and start `request`; say whether it began.
+
+        Of several that are asked for while one run ends, the last is the one that is wanted.
+        """
+        self._restarts_asked += 1
+        mine = self._restarts_asked
+        async with self._turn:
+            await self._end()
+            return mine == self._restarts_asked and self.start(request)
+
+    async def _end(self) -> None:
         await self._host.kill()
         if self.is_active:
             self.sample()
         if self.is_active:
             # Invariant: after `kill` nothing runs, whatever the last numbers said.
             self._finish("cancelled")
-
-    async def restart(self, request: RunRequest) -> bool:
-        """End what runs and start `request`; say whether it began."""
-        await self.end()
-        return self.start(request)
 
     def forget(self) -> None:
         """Be as before the first run; nothing may be running."""

@@ -19,7 +19,7 @@ from aiflow.engine.outputs import OutputLine
 from aiflow.engine.session import Session
 from aiflow.errors import CompileError, EngineError
 from aiflow.graph import codec
-from aiflow.metrics.snapshot import Snapshot
+from aiflow.metrics.snapshot import Phase, Snapshot
 from aiflow.operators.registry import Catalog
 from aiflow_studio.runs.host import RunRequest
 
@@ -27,6 +27,7 @@ from aiflow_studio.runs.host import RunRequest
 PATIENCE_S = 1.0
 #: Seconds more that the session gets to stop its resources, before its task is cancelled.
 GRACE_S = 1.0
+_ENDS: frozenset[Phase] = frozenset({"completed", "failed", "cancelled"})
 
 
 class EmbeddedHost:
@@ -41,6 +42,7 @@ class EmbeddedHost:
         self._session: Session | None = None
         self._task: asyncio.Task[Any] | None = None
         self._error: str | None = None
+        self._phase: Phase = "running"
 
     def start(self, request: RunRequest) -> None:
         """Compile the request's graph and start a session of it.
@@ -58,7 +60,7 @@ class EmbeddedHost:
             errors = [d for d in compiled.diagnostics if d.severity is Severity.ERROR]
             raise CompileError([f"{d.code}: {d.message}" for d in errors])
         plan = apply_strategy(compiled.plan, request.strategy)
-        self._error = None
+        self._error, self._phase = None, "running"
         self._session = Session(
             plan,
             seed=request.seed,
@@ -97,6 +99,11 @@ class EmbeddedHost:
         if self._session is None:
             return None
         snapshot = self._session.snapshot()
+        if self._is_running() and snapshot.phase in _ENDS:
+            # It is over once nothing of it is left; until then no other can start.
+            return replace(snapshot, phase=self._phase)
+        if snapshot.phase != "idle":
+            self._phase = snapshot.phase
         if self._error is not None and snapshot.error is None:
             return replace(snapshot, phase="failed", error=self._error)
         return snapshot

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from aiflow.errors import EngineError
 from aiflow.graph import codec
 from aiflow.graph.model import Graph
 from aiflow_studio.runs.controller import RunController
@@ -130,3 +132,53 @@ def test_forget_is_as_before_the_first_run(runs: RunController) -> None:
     runs.forget()
 
     assert (runs.phase, runs.snapshot, runs.request, len(runs.history)) == ("idle", None, None, 0)
+
+
+class SlowHost(FakeHost):
+    """A host whose runs need a turn of the loop to end."""
+
+    async def kill(self) -> None:
+        await asyncio.sleep(0)
+        await super().kill()
+
+    def start(self, request: RunRequest) -> None:
+        if self.phase in ("running", "draining"):
+            raise EngineError("a run is going on")
+        super().start(request)
+
+
+def test_of_many_restarts_the_last_is_the_one_that_runs(qapp: QApplication) -> None:
+    """Impatience starts one run, of what was wanted last, and nothing is refused."""
+    host = SlowHost()
+    runs = RunController(host)
+    refusals: list[str] = []
+    runs.refused.connect(refusals.append)
+    wanted = [replace(REQUEST, seed=seed) for seed in range(1, 5)]
+
+    async def scene() -> list[bool]:
+        runs.start(REQUEST)
+        return await asyncio.gather(*(runs.restart(each) for each in wanted))
+
+    began = asyncio.run(scene())
+
+    assert began == [False, False, False, True]
+    assert [request.seed for request in host.requests] == [REQUEST.seed, 4]
+    assert refusals == []
+    asyncio.run(runs.end())
+
+
+def test_after_close_nothing_starts_that_was_asked_for_before(qapp: QApplication) -> None:
+    """A window that closes while a restart is under way leaves no run behind."""
+    host = SlowHost()
+    runs = RunController(host)
+
+    async def scene() -> None:
+        runs.start(REQUEST)
+        await asyncio.gather(runs.restart(REQUEST), runs.close())
+
+    asyncio.run(scene())
+
+    assert len(host.requests) == 1
+    assert host.phase == "cancelled"
+    assert not runs.is_active
+    assert not runs.start(REQUEST)

@@ -203,6 +203,30 @@ def test_one_run_at_a_time() -> None:
     on_a_host(scene)
 
 
+def test_a_run_is_over_when_another_can_start() -> None:
+    """What is said of a run that is ending and what a start answers are the same."""
+
+    async def scene(host: EmbeddedHost) -> None:
+        host.start(RunRequest(small_graph()))
+        await asyncio.sleep(0.1)
+        host.stop()
+        seen: list[str] = []
+        while True:
+            snapshot = host.snapshot()
+            assert snapshot is not None
+            seen.append(snapshot.phase)
+            if snapshot.phase == "cancelled":
+                break
+            with pytest.raises(EngineError, match="a run is going on"):
+                host.start(RunRequest(small_graph()))
+            await asyncio.sleep(0)
+
+        host.start(RunRequest(small_graph()))
+        assert set(seen) == {"running", "cancelled"}
+
+    on_a_host(scene)
+
+
 def test_a_session_that_breaks_down_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash never leaves a run that looks alive."""
 
