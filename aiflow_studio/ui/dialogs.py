@@ -103,7 +103,14 @@ async def ask_where_to_save(parent: QWidget, title: str, suggestion: Path) -> Pa
 
 
 def tell(parent: QWidget, title: str, sentence: str, details: str = "") -> QMessageBox:
-    """Show a sentence beside the work, without stopping it; return the open box."""
+    """Show a sentence beside the work, without stopping it; return the open box.
+
+    What is told already is brought to the front instead of being told twice.
+    """
+    for told in parent.findChildren(QMessageBox, "tell"):
+        if told.isVisible() and (told.windowTitle(), told.text()) == (title, sentence):
+            told.raise_()
+            return told
     box = QMessageBox(parent)
     box.setObjectName("tell")
     box.setIcon(QMessageBox.Icon.Warning)

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from aiflow_studio.app.loop import new_loop
 from aiflow_studio.ui.debounce import Debounce
-from aiflow_studio.ui.dialogs import Answer, ask, ask_to_save, ask_yes_no
+from aiflow_studio.ui.dialogs import Answer, ask, ask_to_save, ask_yes_no, tell
 
 
 @pytest.fixture
@@ -151,3 +151,13 @@ def test_a_name_that_looks_like_markup_is_asked_about_as_it_is(
     answer(work, window, qtbot, look)
 
     assert formats == [Qt.TextFormat.PlainText]
+
+
+def test_what_is_told_already_is_not_told_twice(window: QWidget) -> None:
+    """Pressing save again on a full disk leaves one box, not a pile of them."""
+    boxes = [tell(window, "Not saved", sentence) for sentence in ("full", "full", "gone")]
+
+    assert boxes[0] is boxes[1]
+    assert boxes[2] is not boxes[0]
+    for box in boxes:
+        box.close()
