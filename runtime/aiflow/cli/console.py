@@ -9,22 +9,37 @@ from __future__ import annotations
 import json
 import sys
 
+# A file, a provider or a model may put anything into a text: what would move the cursor or
+# recolour the terminal is shown by the picture Unicode has for it.
+_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
+_CONTROLS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+def printable(text: str) -> str:
+    """Return text that a terminal shows and does not obey; newlines and tabs stay."""
+    return text.translate(_CONTROLS)
+
 
 def put(text: str) -> None:
-    """Print a result, a line or more, to stdout."""
+    """Print a result for a person, a line or more, to stdout."""
+    put_data(printable(text))
+
+
+def put_data(text: str) -> None:
+    """Print a result for a program, such as a line of JSON, to stdout, letter for letter."""
     if sys.stdout is not None:
         print(text, flush=True)
 
 
 def put_json(value: object, *, indent: int | None = 2) -> None:
     """Print a result as JSON to stdout; NaN and infinities never get here."""
-    put(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False))
+    put_data(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False))
 
 
 def say(text: str) -> None:
     """Print a line for a person to stderr."""
     if sys.stderr is not None:
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def complain(text: str) -> None:

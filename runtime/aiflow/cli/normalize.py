@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from aiflow.cli.console import put, put_json
+from aiflow.cli.console import put_data, put_json
 from aiflow.cli.exits import Exit, UsageError, unknown, unreadable
 from aiflow.providers.dialect import dialect_names
 from aiflow.providers.reading import lines, normalize, summarize
@@ -61,7 +61,7 @@ def run_normalize(options: argparse.Namespace) -> int:
         put_json(summarize(payloads))
     else:
         for line in lines(payloads):
-            put(line)
+            put_data(line)
     return Exit.DONE
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-LINE_WIDTH = 88
+from aiflow.cli.console import printable
 
-# A model's text may hold anything: what would move the cursor or recolour the terminal is
-# shown by the picture Unicode has for it.
-_CONTROLS = {code: 0x2400 + code for code in range(32) if code != ord("\t")}
-_CONTROLS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+LINE_WIDTH = 88
 
 
 class SinkLines:
@@ -59,4 +56,4 @@ class SinkLines:
             return
         node, conversation = key
         label = f"{node:<{self._width}}" + (f" {conversation:<5}" if self._has_many else "")
-        self._write(f"{label} │ {line.rstrip().translate(_CONTROLS)}")
+        self._write(f"{label} │ {printable(line.rstrip())}")

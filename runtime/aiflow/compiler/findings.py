@@ -10,6 +10,8 @@ from aiflow.compiler.diagnostics import Diagnostic, Fix, Severity
 from aiflow.compiler.resolved import Resolved
 from aiflow.graph.model import Graph
 
+_LONGEST = 200
+
 #: A check: reads the graph with all that is known of it, yields what it finds.
 Check = Callable[[Resolved], Iterator[Diagnostic]]
 
@@ -50,17 +52,23 @@ class Finding:
             where: `node`, `edge`, `field`, `fix`, and all that the templates name.
         """
         arguments = {k: v for k, v in where.items() if k != "fix" and v is not None}
+        shown = {k: clipped(v) if isinstance(v, str) else v for k, v in arguments.items()}
         return Diagnostic(
             self._code,
             severity,
-            text.format_map(arguments),
-            hint.format_map(arguments),
+            text.format_map(shown),
+            hint.format_map(shown),
             node=where.get("node"),
             edge=where.get("edge"),
             field=where.get("field"),
             arguments=arguments,
             fix=where.get("fix"),
         )
+
+
+def clipped(text: str) -> str:
+    """Return a text from the file as a sentence may hold it: its beginning where it is long."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def suggestion(word: str, choices: Iterable[str]) -> str:

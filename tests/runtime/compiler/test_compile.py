@@ -245,3 +245,13 @@ def test_names_with_braces_are_shown_as_they_are(text: str) -> None:
     compiled = check(chain(operator=text, params={text: 1}, policy={text: 2}))
 
     assert any(text in each.message for each in compiled.errors)
+
+
+def test_a_sentence_stays_short_however_long_the_names_are() -> None:
+    """A text from the file is cut in the sentence, not in the fields that a program reads."""
+    long = edits.add_node(Graph(), "x" * 10_000, id="n")
+
+    found = next(each for each in check(long).diagnostics if each.code == "AF101")
+
+    assert len(found.message) < 500
+    assert found.arguments["operator"] == "x" * 10_000
