@@ -24,6 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_LONGEST_CAUSE = 1_000
+
 
 class AiFlowError(Exception):
     """Base of all; catch this to catch ours and nothing else."""
@@ -88,9 +90,7 @@ class OperatorError(EngineError):
     """
 
     def __init__(self, node: str, conversation: str, cause: BaseException) -> None:
-        super().__init__(
-            f"node {node} failed in conversation {conversation}: {type(cause).__name__}: {cause}"
-        )
+        super().__init__(f"node {node} failed in conversation {conversation}: {words_of(cause)}")
         self.node = node
         self.conversation = conversation
 
@@ -221,3 +221,19 @@ class ProviderError(AiFlowError):
         self.code = code
         self.retry_after_s = retry_after_s
         self.retryable = retryable
+
+
+def words_of(cause: BaseException) -> str:
+    """Return an error that is not ours as one clause: its type, and what it says.
+
+    An operator's author may have written an error that cannot even be shown, or that shows a
+    whole document.
+    """
+    name = type(cause).__name__
+    try:
+        said = " ".join(str(cause).split())
+    except Exception:  # noqa: BLE001 - the author's code, which raises what it likes
+        return f"{name} (which cannot be shown)"
+    if len(said) > _LONGEST_CAUSE:
+        said = said[: _LONGEST_CAUSE - 1] + "…"
+    return f"{name}: {said}" if said else name
