@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,16 @@ from typing import Any, ClassVar
 import msgspec
 from pydantic import Field
 
+from aiflow.errors import InputFileError
 from aiflow.operators.base import Operator, Params, Port
 from aiflow.operators.scope import Scope
 from aiflow.policies import Policy, SideEffects, State
 from aiflow.types import ANY
 
 _INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+_LONGEST_LINE = 2**20
+# What the first line of a graph, of a trace or of a run's events has, and a log's has not.
+_OURS = {"format", "aiflow-trace"}
 
 
 class JsonlParams(Params):
@@ -60,20 +65,55 @@ class Jsonl(Operator[JsonlParams]):
         if path is None:
             scope.show(line.decode())
             return
-        # Opened anew for each line: nobody need close it when a turn is cancelled.
-        with path.open("ab", buffering=0) as file:
-            file.write(line)
+        try:
+            # Opened anew for each line: nobody need close it when a turn is cancelled.
+            with path.open("ab", buffering=0) as file:
+                _append(file, line)
+        except OSError as error:
+            raise InputFileError(
+                str(self.params.path),
+                f"no line can be added ({error.strerror or error}); make room or choose another",
+            ) from error
 
     def check(self, policy: Policy) -> Iterator[str]:
-        """Name the folder that is not there."""
+        """Name the folder that is not there, and the file that is no log."""
         path = self._path()
-        if path is not None and not path.parent.is_dir():
+        if path is None:
+            return
+        if not path.parent.is_dir():
             yield f"the folder of its file {self.params.path} does not exist"
+        elif not _is_log(path):
+            yield f"its file {self.params.path} holds something else than lines of a log"
 
     def _path(self) -> Path | None:
         if self.params.path is None:
             return None
         return (self.folders[0] if self.folders else Path()) / self.params.path
+
+
+def _append(file: io.FileIO, line: bytes) -> None:
+    """Add a line, whole: a disk that is nearly full takes a part and says nothing."""
+    rest = memoryview(line)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _is_log(path: Path) -> bool:
+    """Say whether lines may be added to a file: a graph or a trace would be spoilt by them."""
+    try:
+        if not path.is_file():
+            return True
+        with path.open("rb") as file:
+            first = file.readline(_LONGEST_LINE)
+    except OSError:
+        return True  # Whoever cannot read it may still be allowed to write; the run tells.
+    if not first.strip():
+        return True
+    try:
+        record = msgspec.json.decode(first)
+    except msgspec.DecodeError:
+        return False
+    return isinstance(record, dict) and not _OURS & record.keys()
 
 
 def json_line(payload: object, scope: Scope) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from aiflow.errors import InputFileError
 from aiflow.events import Audio, Token, ToolFragment
 from aiflow.operators.builtin.jsonl import Jsonl, JsonlParams
 from aiflow.policies import Policy
@@ -62,5 +65,51 @@ def test_a_folder_that_is_not_there_is_found_before_the_run(tmp_path: Path) -> N
     jsonl = Jsonl(JsonlParams(path="gone/log.jsonl"), [tmp_path])
 
     assert list(jsonl.check(Policy())) == ["the folder of its file gone/log.jsonl does not exist"]
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InputFileError, match=r"gone/log\.jsonl: no line can be added"):
         run_operator(jsonl, [Token("a")])
+
+
+@pytest.mark.parametrize(
+    "old",
+    ['{\n  "format": "aiflow"\n}\n', '{"format": "aiflow"}', '{"aiflow-trace": 1}\n', "Notes\n"],
+)
+def test_a_file_that_is_no_log_is_found_before_it_is_spoilt(tmp_path: Path, old: str) -> None:
+    """A graph or a trace named by mistake keeps its bytes."""
+    (tmp_path / "old").write_text(old, encoding="utf-8")
+    jsonl = Jsonl(JsonlParams(path="old"), [tmp_path])
+
+    assert list(jsonl.check(Policy())) == ["its file old holds something else than lines of a log"]
+
+
+@pytest.mark.parametrize("old", ["", '{"old": 1}\n', '{"old": 1}\n{"torn'])
+def test_a_log_may_be_continued(tmp_path: Path, old: str) -> None:
+    """Also one of another program, and one whose last line was torn."""
+    (tmp_path / "old").write_text(old, encoding="utf-8")
+
+    assert not list(Jsonl(JsonlParams(path="old"), [tmp_path]).check(Policy()))
+
+
+def test_a_disk_that_takes_half_a_line_does_not_lose_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A raw write may stop early without an error; the rest follows."""
+
+    class Reluctant(io.FileIO):
+        def write(self, data: Any, /) -> int:
+            return super().write(bytes(data)[:7])
+
+    monkeypatch.setattr(Path, "open", lambda path, mode, buffering: Reluctant(str(path), "a"))
+
+    run_operator(Jsonl(JsonlParams(path="log"), [tmp_path]), [Token("a")])
+    monkeypatch.undo()
+
+    line = (tmp_path / "log").read_text(encoding="utf-8")
+    assert line.endswith("}\n")
+    assert json.loads(line)["payload"]["text"] == "a"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk")
+def test_a_full_disk_is_told_with_the_files_name() -> None:
+    """What, where, and what to do."""
+    with pytest.raises(InputFileError, match=r"/dev/full: no line can be added \(No space left"):
+        run_operator(Jsonl(JsonlParams(path="/dev/full")), [Token("a")])
