@@ -16,6 +16,7 @@ from aiflow.operators.registry import Catalog
 from aiflow.policies import TUPLE, Policy
 
 # The paper's letters are shorter to type: `--policy speech.q=4`.
+_LONGEST = 100  # letters of a value that a complaint repeats
 _SYMBOLS = {**dict(TUPLE), "rho": "reorder_capacity", "sigma": "state"}
 
 
@@ -58,7 +59,7 @@ def _split(text: str, option: str, graph: Graph) -> tuple[str, tuple[str, ...], 
     left, is_set, value = text.partition("=")
     node, *path = left.strip().split(".")
     if not is_set or not path or not all(path):
-        raise UsageError(f"{option} takes node.name=value, not {text!r}")
+        raise UsageError(f"{option} takes node.name=value, not {_quoted(text)}")
     if node not in graph.nodes:
         raise unknown("node", node, graph.nodes)
     return node, tuple(path), value
@@ -80,7 +81,7 @@ def _changed(
         complaint = _complaint(model, changed, path)
         if not complaint:
             return changed
-    raise UsageError(f"{node}.{'.'.join(path)} cannot be {value!r}: {complaint}")
+    raise UsageError(f"{node}.{'.'.join(path)} cannot be {_quoted(value)}: {complaint}")
 
 
 def _check_path(model: type[BaseModel], path: tuple[str, ...], what: str) -> None:
@@ -98,7 +99,8 @@ def _check_path(model: type[BaseModel], path: tuple[str, ...], what: str) -> Non
 
 def _readings(value: str) -> Iterable[Any]:
     """Yield what a text may mean: JSON first, so that 4 is a number, then the text itself."""
-    with contextlib.suppress(ValueError):
+    # Too many brackets end the parser's stack; as text they are refused like any other.
+    with contextlib.suppress(ValueError, RecursionError):
         yield json.loads(value)
     yield value
 
@@ -124,3 +126,7 @@ def _complaint(model: type[BaseModel], values: Mapping[str, Any], path: tuple[st
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")

@@ -94,3 +94,13 @@ def test_what_no_policy_has_is_told_in_one_sentence(graph: Graph, text: str, mes
     """A policy is refused where the compiler would refuse it, before anything runs."""
     with pytest.raises(UsageError, match=message):
         _settings(graph, policies=(text,))
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 50_000, "x" * 5000])
+def test_a_monstrous_value_is_refused_in_one_short_sentence(graph: Graph, value: str) -> None:
+    """However long it is or deep, it is the value that is wrong and not the program."""
+    with pytest.raises(UsageError) as told:
+        _settings(graph, f"speech.seconds_per_chunk={value}")
+
+    assert "seconds_per_chunk cannot be" in str(told.value)
+    assert len(str(told.value)) < 300
