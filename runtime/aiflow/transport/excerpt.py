@@ -57,7 +57,9 @@ def body_words(body: bytes, secret: str = "") -> tuple[str, str | None]:
         )
         code = report.get("code") or report.get("type")
         return shorten(redact(_whole(words), secret)), None if code is None else _whole(str(code))
-    return redact(page_text(text) if text.startswith("<") else shorten(text), secret), None
+    # First the keys: one that is cut in the middle would not be known any more.
+    text = redact(text, secret)
+    return page_text(text) if text.startswith("<") else shorten(text), None
 
 
 def place_of(url: str) -> str:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from aiflow.transport.excerpt import REDACTED, body_words, page_text, place_of, redact, shorten
+from aiflow.transport.excerpt import (
+    REDACTED,
+    SHOWN_CHARS,
+    body_words,
+    page_text,
+    place_of,
+    redact,
+    shorten,
+)
 
 
 def test_what_is_shown_is_one_short_line() -> None:
@@ -78,3 +86,12 @@ def test_the_words_of_a_body_in_any_shape(body: bytes, words: str, code: str | N
 def test_a_place_is_host_and_port_only(url: str, place: str) -> None:
     """Passwords and queries are not shown."""
     assert place_of(url) == place
+
+
+def test_no_part_of_a_key_is_left_where_the_text_is_cut() -> None:
+    """A key that straddles the cut is taken out whole."""
+    secret = "A1b2C3d4" * 8
+    for lead in range(SHOWN_CHARS - len(secret), SHOWN_CHARS):
+        for before in ("x", "<p>x"):
+            words, _ = body_words((before * lead + secret).encode(), secret)
+            assert secret[:8] not in words
