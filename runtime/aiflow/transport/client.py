@@ -7,6 +7,7 @@ its receive buffer is small, so that a full graph soon stops the server. No retr
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 import ssl
 from collections.abc import Awaitable, Mapping
@@ -21,6 +22,7 @@ import httpx
 from aiflow.clock import Clock
 from aiflow.errors import ProviderError
 from aiflow.transport import failures
+from aiflow.transport.excerpt import redact
 from aiflow.transport.exchange import HttpExchange, InterruptedExchangeError
 from aiflow.transport.inflate import InflateError
 from aiflow.transport.watch import WaitWatch
@@ -36,6 +38,8 @@ _ERROR_BODY_BYTES = 64 * 1024
 # As many streams as a graph opens: how many that are is the graph's business.
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=8)
 _FIRST_REFUSAL = 300
+# Visible ASCII, blanks and tabs (RFC 9110, section 5.5, without what nobody reads alike).
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _NO_STREAMS = ("text/html", "application/xhtml", "application/pdf", "application/zip")
 _NO_STREAM_KINDS = ("image", "audio", "video", "font")
 
@@ -165,6 +169,9 @@ class HttpStream:
         return piece
 
     async def _open(self) -> None:
+        # Told here: the libraries below would quote the value, which is the key.
+        if not all(map(_HEADER_VALUE.fullmatch, self._request.headers.values())):
+            raise failures.unsendable(self._request.where, self._request.credential)
         request = self._client.build_request(
             "POST",
             self._request.url,
@@ -221,10 +228,19 @@ class HttpStream:
         except InflateError as error:
             raise failures.not_decodable(where, str(error)) from error
         except httpx.TransportError as error:
-            raise failures.broken_off(where, _reason(error)) from error
+            raise self._lost(error) from error
         finally:
             if not self._has_first_byte:
                 self._first_byte_left_s -= self._clock.now() - began
+
+    def _lost(self, error: httpx.TransportError) -> ProviderError:
+        """Return the error of a connection that failed after it was made."""
+        where, reason = self._request.where, redact(_reason(error), self._request.secret)
+        if self._is_open:
+            return failures.broken_off(where, reason)
+        # httpx has one class for both: a server that says nothing, and one that says nonsense.
+        is_nonsense = isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in reason
+        return (failures.not_http if is_nonsense else failures.unanswered)(where, reason)
 
     def _note_sent(self) -> None:
         self.request_sent_at = self._clock.now()

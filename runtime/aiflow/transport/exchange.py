@@ -68,6 +68,7 @@ class HttpExchange:
                 return piece
             raw = await self._run(_next(self._pieces))
             if raw is None:
+                self._inflater.finish()
                 return None
             self._inflater.push(raw)
         return None

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 from aiflow.errors import ProviderError
-from aiflow.transport.excerpt import body_words
+from aiflow.transport.excerpt import body_words, shorten
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
 
@@ -49,6 +49,39 @@ def broken_off(where: str, reason: str) -> ProviderError:
         " kept, try again",
         kind="connection",
         retryable=True,
+    )
+
+
+def unsendable(where: str, credential: str) -> ProviderError:
+    """Return the error of a header that HTTP cannot carry; what is in it may be secret."""
+    what = (
+        f"the key in the environment variable {credential} holds"
+        if credential
+        else "a header of the request holds"
+    )
+    return ProviderError(
+        f"{where}: {what} a letter that no header can carry, such as a line break;"
+        " nothing was sent, set it again",
+        kind="protocol",
+    )
+
+
+def unanswered(where: str, reason: str) -> ProviderError:
+    """Return the error of a connection that was closed before an answer began."""
+    return ProviderError(
+        f"{where}: the connection was closed without an answer ({reason}); try again, and look"
+        " into the server's log if it stays so",
+        kind="connection",
+        retryable=True,
+    )
+
+
+def not_http(where: str, reason: str) -> ProviderError:
+    """Return the error of an answer that is no HTTP."""
+    return ProviderError(
+        f"{where}: what answers there does not speak HTTP ({shorten(reason)}); correct the"
+        " endpoint",
+        kind="protocol",
     )
 
 

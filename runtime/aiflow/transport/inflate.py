@@ -66,6 +66,16 @@ class Inflater:
                 return piece
         return b""
 
+    def finish(self) -> None:
+        """Say that the body has ended.
+
+        Raises:
+            InflateError: it ended before what was compressed did.
+        """
+        has_begun = self._engine is not None and not self._engine.eof
+        if has_begun or self._rest:
+            raise InflateError("it ends in the middle")
+
     def _started(self) -> zlib._Decompress | None:
         """Return the engine for what comes next; None where the header is not there yet."""
         if self._engine is not None and self._engine.eof:

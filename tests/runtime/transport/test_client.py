@@ -29,17 +29,20 @@ PATIENT = Timeouts(first_byte_s=30, idle_s=30)
 
 @asynccontextmanager
 async def asking(
-    url: str, timeouts: Timeouts = PATIENT, credential: str = "MODEL_KEY"
+    url: str,
+    timeouts: Timeouts = PATIENT,
+    credential: str = "MODEL_KEY",
+    secret: str = SECRET,
 ) -> AsyncIterator[HttpStream]:
     """Open a client and give a stream that has not been read."""
     client = HttpClient(url, SystemClock())
     request = HttpRequest(
         url=f"{url}/v1/chat/completions",
         body=b"{}",
-        headers={"authorization": f"Bearer {SECRET}"},
+        headers={"authorization": f"Bearer {secret}"},
         where="provider p",
         credential=credential,
-        secret=SECRET,
+        secret=secret,
     )
     stream = client.stream(request, timeouts)
     try:
@@ -529,3 +532,55 @@ def test_a_request_shows_no_key() -> None:
     request = HttpRequest("http://h", b"{}", {"authorization": SECRET}, secret=SECRET)
 
     assert SECRET not in repr(request)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "kind"),
+    [
+        (b"", "was closed without an answer", "connection"),
+        (b"\x00\x01 SSH-2.0\r\n\r\n", "does not speak HTTP", "protocol"),
+        (b"+OK" * 50_000, "does not speak HTTP", "protocol"),
+    ],
+)
+def test_what_is_no_answer_is_not_called_a_stream(answer: bytes, words: str, kind: str) -> None:
+    """Nothing came, so nothing is kept; a wrong port is told as one."""
+
+    async def misbehave(exchange: Exchange) -> None:
+        await exchange.send(answer)
+        exchange.writer.close()
+
+    error, body, _ = asyncio.run(failing(misbehave))
+
+    assert words in str(error)
+    assert len(str(error)) < 500
+    assert (error.kind, body) == (kind, b"")
+
+
+def test_a_compressed_body_that_is_cut_off_is_broken() -> None:
+    """What came before it is handed over."""
+
+    async def answer(exchange: Exchange) -> None:
+        packed = gzip.compress(EVENT * 9)[:-12]
+        await exchange.whole("200 OK", packed, "text/event-stream", "content-encoding: gzip\r\n")
+
+    error, _, _ = asyncio.run(failing(answer))
+
+    assert "the compressed answer is broken (it ends in the middle)" in str(error)
+
+
+@pytest.mark.parametrize("secret", ["first\nsecond-half", "ключ-second-half", "\x01second-half"])
+def test_a_key_that_no_header_carries_is_not_quoted(secret: str) -> None:
+    """A key pasted with a line break is told by its variable's name, and nothing is sent."""
+
+    async def ask() -> tuple[str, int]:
+        async with serving(lambda exchange: exchange.end()) as server:
+            async with asking(server.url, secret=secret) as stream:
+                with pytest.raises(ProviderError) as caught:
+                    await stream.read()
+            return str(caught.value), len(server.requests)
+
+    told, requests = asyncio.run(ask())
+
+    assert "the key in the environment variable MODEL_KEY holds a letter" in told
+    assert "second-half" not in told
+    assert requests == 0

@@ -76,3 +76,29 @@ def test_a_broken_body_and_an_unknown_encoding_are_errors() -> None:
         undone("gzip", b"plain text, not compressed")
     with pytest.raises(InflateError, match="its encoding is br"):
         Inflater("br")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+@pytest.mark.parametrize("kept", [1, 9, 20])
+def test_a_body_that_is_cut_off_is_no_whole_body(encoding: str, kept: int) -> None:
+    """Its end is missing, also where that is within the header."""
+    pack = gzip.compress if encoding == "gzip" else zlib.compress
+    inflater = Inflater(encoding)
+    inflater.push(pack(bytes(range(256)))[:kept])
+    while inflater.pull():
+        pass
+
+    with pytest.raises(InflateError, match="it ends in the middle"):
+        inflater.finish()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity"])
+def test_a_whole_or_an_empty_body_ends_well(encoding: str) -> None:
+    """A server may announce an encoding and send nothing."""
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}[encoding]
+    for body in (b"", pack(b"text" * 9)):
+        inflater = Inflater(encoding)
+        inflater.push(body)
+        while inflater.pull():
+            pass
+        inflater.finish()
