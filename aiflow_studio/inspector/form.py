@@ -185,6 +185,8 @@ class Form(QWidget):
 
     def _on_edited(self, row: Row, entry: str) -> None:
         self._take(row, entry, is_trial=row.spec.is_late)
+        if row.draft is not None:
+            self._put_back(row)
 
     def _on_finished(self, row: Row) -> None:
         if row.spec.is_late and row.draft is None and row.editor.is_touched:
@@ -196,12 +198,19 @@ class Form(QWidget):
         self.visit_ended.emit()
 
     def _on_abandoned(self, row: Row) -> None:
+        self._put_back(row)
+        row.show_value()
+        row.mark(self._fault_in_document(row))
+
+    def _put_back(self, row: Row) -> None:
+        """Give the document what it held when the person came to the field.
+
+        On the way to a refused entry stand others that are fine, as 99 in 99x; nobody means them.
+        """
         if not _equal(row.value, row.start):
             self._own = row
             self._offer_value(row.spec.name, row.start, False)
             self._own = None
-        row.show_value()
-        row.mark(self._fault_in_document(row))
 
     def _take(self, row: Row, entry: str, *, is_trial: bool) -> None:
         """Offer an entry, and show it red where it is refused."""

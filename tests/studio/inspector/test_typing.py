@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
-from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
 from aiflow.graph import codec, edits
@@ -120,3 +121,37 @@ def test_every_choice_of_every_field_is_sound(operator, qtbot):
             combo.setCurrentIndex(row)
             combo.activated.emit(row)
             _assert_sound(document)
+
+
+@pytest.mark.parametrize("typed", ["1e3", "99x", "99999999999", "5-"])
+def test_what_stands_before_a_refused_entry_reaches_no_document(typed, qtbot):
+    """Letter by letter 1e3 is 1 at first; red, the field's old value is what the document has."""
+    document, panel = _panel("speech", qtbot)
+    before = document.graph
+    field = panel.findChild(QLineEdit, "policy.queue_capacity")
+    panel.show()
+    field.setFocus()
+    field.selectAll()
+
+    QTest.keyClicks(field, typed)
+
+    assert field.text() == typed
+    assert field.property("invalid")
+    assert document.graph == before
+    assert not document.is_dirty
+    assert not document.undo_stack.canUndo()
+
+
+def test_a_refused_entry_that_is_mended_is_taken(qtbot):
+    """One step, from the old value to the new one."""
+    document, panel = _panel("speech", qtbot)
+    field = panel.findChild(QLineEdit, "policy.queue_capacity")
+    panel.show()
+    field.setFocus()
+    field.selectAll()
+
+    QTest.keyClicks(field, "12x")
+    QTest.keyClick(field, Qt.Key.Key_Backspace)
+
+    assert document.graph.nodes["node"].policy["queue_capacity"] == 12
+    assert document.undo_stack.count() == 1
