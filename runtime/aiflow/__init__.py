@@ -7,5 +7,6 @@ writes and runs graphs is here: `from aiflow import Flow, P`, `aiflow.run`, `aif
 from aiflow.dsl.flow import Flow
 from aiflow.dsl.policy import P
 from aiflow.embedding.running import open, plan, run
+from aiflow.operators.functions import operator
 
-__all__ = ["Flow", "P", "open", "plan", "run"]
+__all__ = ["Flow", "P", "open", "operator", "plan", "run"]

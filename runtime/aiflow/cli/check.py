@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
+from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.console import complain, put, put_json
 from aiflow.cli.exits import Exit
 from aiflow.cli.files import read_graph
@@ -36,12 +37,13 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         help="the clock it shall run on; what that clock forbids is then an error",
     )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON list")
+    add_operators_option(parser)
     parser.set_defaults(command=check)
 
 
 def check(options: argparse.Namespace) -> int:
     """Check each file; the worst finding decides the exit code."""
-    catalog = Catalog.load()
+    catalog = catalog_of(options)
     outcomes = [(file, _check(file, catalog, options.clock)) for file in options.files]
     if options.json:
         put_json([_entry(file, outcome) for file, outcome in outcomes])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.console import complain
 from aiflow.cli.exits import Exit, UsageError, unknown, unwritable
 from aiflow.cli.files import read_graph
@@ -17,7 +18,6 @@ from aiflow.dsl.source import source_of
 from aiflow.graph.codec import dumps, is_read_only, save
 from aiflow.graph.model import Graph
 from aiflow.graph.secrets import secrets_in
-from aiflow.operators.registry import Catalog
 
 _PICTURES = {"mermaid": mermaid_of, "dot": dot_of, "svg": svg_of}
 FORMS = ("json", "python", *_PICTURES)
@@ -38,6 +38,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         "--export", action="store_true", help="leave out layout, notes and frames (json, python)"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write a file; else to stdout")
+    add_operators_option(parser)
     parser.set_defaults(command=convert)
 
 
@@ -74,8 +75,8 @@ def _text(graph: Graph, base: Path, options: argparse.Namespace) -> str:
             )
         return dumps(graph, export=options.export)
     if options.to == "python":
-        return source_of(graph, Catalog.load(), export=options.export)
-    return _PICTURES[options.to](picture_of(graph, Catalog.load(), base))
+        return source_of(graph, catalog_of(options), export=options.export)
+    return _PICTURES[options.to](picture_of(graph, catalog_of(options), base))
 
 
 def _put(text: str) -> None:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.console import complain, put, put_json
 from aiflow.cli.exits import Exit, unknown
 from aiflow.cli.manual import manual_lines
@@ -25,12 +26,13 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="an operator, such as chat")
     parser.add_argument("--json", action="store_true", help="print everything as one JSON list")
+    add_operators_option(parser)
     parser.set_defaults(command=list_operators)
 
 
 def list_operators(options: argparse.Namespace) -> int:
     """Print the catalog, or one operator of it."""
-    catalog = Catalog.load()
+    catalog = catalog_of(options)
     for error in catalog.broken:
         complain(str(error))
     operators = catalog.operators

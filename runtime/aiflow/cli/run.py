@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.check import finding_line
 from aiflow.cli.console import complain, put_json, say
 from aiflow.cli.exits import Exit, UsageError, unknown
@@ -25,7 +26,6 @@ from aiflow.compiler.strategies import STRATEGIES, apply_strategy
 from aiflow.engine.loops import loop_names
 from aiflow.errors import AiFlowError
 from aiflow.graph.model import Graph
-from aiflow.operators.registry import Catalog
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -73,6 +73,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object and nothing else"
     )
+    add_operators_option(parser)
     parser.set_defaults(command=run)
 
 
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    catalog = Catalog.load()
+    catalog = catalog_of(options)
     _check_words(options)
     graph, base = read_graph(options.graph)
     graph = with_settings(graph, catalog, options.set, options.policy)

@@ -127,6 +127,10 @@ class Operator(Generic[P]):
         """Return the time per event that the params declare, None where they say nothing."""
         return None
 
+    def outputs_per_event(self) -> float | None:
+        """Return how many events leave by the first output for each that comes, None if unknown."""
+        return None
+
     def check(self, policy: Policy) -> Iterator[str]:
         """Yield a sentence for each pair of params and policy that cannot work together."""
         return iter(())
@@ -140,6 +144,10 @@ class Source(Operator[P]):
     def conversations(self) -> int:
         """Return how many conversations one run opens here, 1 or more."""
         return 1
+
+    def rate_per_s(self) -> float | None:
+        """Return the declared events per second of one conversation, None where none are."""
+        return None
 
     def stream(self, scope: Scope) -> Iterator[Any] | AsyncIterator[Any]:
         """Yield the payloads (or `Emit`s) of one conversation's turn.

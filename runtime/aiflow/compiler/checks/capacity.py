@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from aiflow.compiler.diagnostics import Diagnostic
 from aiflow.compiler.findings import Check, Finding, fix
-from aiflow.compiler.resolved import Resolved
+from aiflow.compiler.resolved import Resolved, ResolvedNode
 from aiflow.compiler.values import made
 from aiflow.graph import edits
 from aiflow.graph.values import UNSET
 from aiflow.operators.base import Source
+from aiflow.policies import Overflow, State
+
+_DROPPING = (Overflow.DROP_NEWEST, Overflow.DROP_OLDEST)
+_HAIR = 1e-9
+_MOST_WORKERS = 1024
 
 
 def reorder_buffer_keeps_workers_busy(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -105,11 +111,100 @@ def conversations_have_places(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
+def workers_carry_the_rate(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF604: a node is declared too slow for what its source declares to send.
+
+    Only declared figures count: the source's rate and the node's service time. A node that
+    drops when full, or is reached by detached edges alone, has said what shall happen.
+
+    Why: Its queue fills, then the queues before it, and at last the source waits.
+    For example: a source with 20 tokens a second and a delay of 0.2 s with one worker.
+    Remedy: give it the workers that the hint names, make each event cheaper, or send less.
+    """
+    found = Finding("AF604")
+    rates = _rates(resolved)
+    for id, rate in rates.items():
+        node = resolved.nodes[id]
+        service_s = _service_s(node)
+        policy = node.policy
+        if policy is None or not service_s or policy.overflow in _DROPPING:
+            continue
+        # Declared figures are round numbers; 40 x 0.1 is a hair above 4.
+        needed = math.ceil(rate * service_s - _HAIR)
+        if needed <= policy.workers:
+            continue
+        is_single = policy.state in (State.SERIALIZED, State.TRANSACTIONAL)
+        more = {"workers": needed, "reorder_capacity": max(policy.reorder_capacity, needed)}
+        can_grow = not is_single and needed <= _MOST_WORKERS
+        yield found.hint(
+            "node {node} gets {rate:g} events a second and takes {service_s:g} s for each:"
+            " with {workers} at once it carries {carried:g} a second",
+            "set workers to {needed} or more, or make each event cheaper"
+            if can_grow
+            else "it would need {needed} workers, which it cannot have: make each event cheaper,"
+            " send less, or let it drop",
+            node=id,
+            field="workers",
+            rate=rate,
+            service_s=service_s,
+            workers=policy.workers,
+            carried=policy.workers / service_s,
+            needed=needed,
+            fix=fix(f"Use {needed} workers, in order", edits.merge_policy, id, more)
+            if can_grow
+            else None,
+        )
+
+
 CHECKS: tuple[Check, ...] = (
     reorder_buffer_keeps_workers_busy,
     reorder_buffer_has_a_use,
     conversations_have_places,
+    workers_carry_the_rate,
 )
+
+
+def _rates(resolved: Resolved) -> dict[str, float]:
+    """Return node -> events per second that reach it over strict edges, as far as declared.
+
+    Never more than the truth: what nobody declares counts as nothing, and no node passes on
+    more than it can carry itself.
+    """
+    active = min(resolved.graph.max_conversations, _conversations(resolved))
+    reaching: dict[str, float] = {}
+    for id in resolved.order:
+        node = resolved.nodes[id]
+        leaving = _leaving(node, reaching.get(id, 0.0), active)
+        first = node.type.outputs[0].name if node.type and node.type.outputs else ""
+        for edge in node.outgoing if leaving else ():
+            if edge.source.port == first and edge.fanout != "detached":
+                behind = edge.target.node
+                reaching[behind] = reaching.get(behind, 0.0) + leaving
+    return reaching
+
+
+def _leaving(node: ResolvedNode, reaching: float, active: int) -> float:
+    """Return the events per second that leave a node by its first output, 0 if unknown."""
+    if isinstance(node.operator, Source):
+        rate, _ = made(node.operator.rate_per_s)
+        own, _ = made(node.operator.conversations)
+        return (rate or 0.0) * min(active, own or 1)
+    if node.operator is None or node.policy is None:
+        return 0.0
+    share, _ = made(node.operator.outputs_per_event)
+    service_s = _service_s(node)
+    carried = min(reaching, node.policy.workers / service_s) if service_s else reaching
+    return carried * (share or 0.0)
+
+
+def _service_s(node: ResolvedNode) -> float | None:
+    """Return the declared time per event: the policy's word, else the operator's."""
+    if node.policy is not None and node.policy.service_time_s is not None:
+        return node.policy.service_time_s
+    if node.operator is None or not node.incoming:
+        return None
+    service_s, _ = made(node.operator.service_time_s)
+    return service_s
 
 
 def _conversations(resolved: Resolved) -> int:

@@ -54,6 +54,10 @@ class Delay(Operator[DelayParams]):
         """Return the mean delay."""
         return self.params.seconds
 
+    def outputs_per_event(self) -> float:
+        """Return 1: what comes goes."""
+        return 1.0
+
     async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
         """Return the payload after its delay."""
         params = self.params

@@ -104,6 +104,10 @@ class Synthetic(Source[SyntheticParams]):
         """Return the number the params ask for."""
         return self.params.conversations
 
+    def rate_per_s(self) -> float | None:
+        """Return the rate of the params; None where tokens come as fast as they are taken."""
+        return self.params.rate or None
+
     def stream(self, scope: Scope) -> Iterator[Token] | AsyncIterator[Emit]:
         """Yield the tokens of one conversation."""
         return self._paced(scope) if self.params.rate else self._tokens(scope)
