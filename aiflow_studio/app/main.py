@@ -3,7 +3,8 @@
 Qt is imported only after the checks: a bad pair of versions aborts the interpreter, and so does
 Qt itself without a display.
 
-Exit codes: 0 closed, 1 it cannot start here, 2 usage or a file that cannot be opened.
+Exit codes: 0 closed, 1 it cannot start here, 2 usage or a file that cannot be opened,
+130 interrupted before the window was there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from aiflow_studio.app import guard
 from aiflow_studio.app.options import parse
 
 CANNOT_START = 1
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from aiflow_studio.app.start import start  # noqa: PLC0415 - Qt, only after the checks
 
-    return start(options)
+    try:
+        return start(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def complain(sentence: str) -> None:

@@ -73,3 +73,14 @@ def test_versions_that_abort_are_refused_before_qt(
 
     assert main([]) == 1
     assert "6.12.0 is bad." in capsys.readouterr().err
+
+
+def test_ctrl_c_before_the_window_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever thinks better of it while Qt is loading gets an exit code and quiet."""
+
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("aiflow_studio.app.start.start", interrupted)
+
+    assert main([]) == 130
