@@ -50,7 +50,9 @@ class Change:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `aiflow diff --json` prints them; no key is shown whole."""
         plain: dict[str, Any] = without_secrets(asdict(self))
-        return plain
+        # The name of the field may be what tells that a value is a key.
+        values = {"before": self.before, "after": self.after}
+        return plain | {name: without_secrets(each, self.field) for name, each in values.items()}
 
 
 def changes(before: Graph, after: Graph) -> list[Change]:
@@ -208,7 +210,8 @@ def _of_mapping(
             default = _default(place, key)
             given = after[key] if is_set else before[key]
             other = "is left out now" if default is None else f"is {_shown(default)} by default now"
-            verb = f"is set to {_shown(given)}" if is_set else f"was {_shown(given)}, {other}"
+            shown = _shown(given, field)
+            verb = f"is set to {shown}" if is_set else f"was {shown}, {other}"
             yield Change(
                 "changed",
                 what,
@@ -223,7 +226,7 @@ def _of_mapping(
 
 
 def _changed(what: str, id: str, subject: str, field: str, before: Json, after: Json) -> Change:
-    text = f"{subject}: {_label(field)} {_shown(before)} → {_shown(after)}"
+    text = f"{subject}: {_label(field)} {_shown(before, field)} → {_shown(after, field)}"
     return Change("changed", what, id, text, field, before, after)
 
 
@@ -246,10 +249,10 @@ def _default(place: str, key: str) -> Json:
     return Policy().model_dump(mode="json")[key]
 
 
-def _shown(value: Json) -> str:
+def _shown(value: Json, field: str = "") -> str:
     if value is None:
         return "nothing"
-    value = without_secrets(value)
+    value = without_secrets(value, field)
     text = value if isinstance(value, str) and value else render(value, "diff")
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

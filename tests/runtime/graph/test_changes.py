@@ -133,6 +133,19 @@ def test_a_key_is_never_told() -> None:
     assert "node b: param word is set to sk-…" in [change.text for change in found]
 
 
+def test_a_password_is_not_told_where_only_its_field_tells_what_it_is() -> None:
+    """It looks like any word; set, changed and left out again."""
+    first = edits.merge_params(start(), "b", {"password": "correct-horse"})
+    second = edits.merge_params(start(), "b", {"password": "battery-staple"})
+
+    for before, after in ((start(), first), (first, second), (second, start())):
+        found = changes(before, after)
+
+        assert len(found) == 1
+        assert "horse" not in repr(found[0].to_dict())
+        assert "staple" not in repr(found[0].to_dict())
+
+
 @given(graphs(), graphs())
 def test_nothing_is_said_exactly_when_the_files_are_alike(one: Graph, other: Graph) -> None:
     """A graph has no change against itself, and two files that differ have one."""
