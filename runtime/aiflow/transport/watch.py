@@ -37,7 +37,9 @@ class WaitWatch:
         Raises:
             TimeoutError: it took longer than `limit_s`; it has been cancelled.
         """
-        self._task = asyncio.current_task()
+        self._task = task = asyncio.current_task()
+        # A task that cleans up after its own cancellation waits with one request pending already.
+        asked_before = 0 if task is None else task.cancelling()
         self._deadline = self._clock.now() + limit_s
         self._has_expired = False
         if self._due is None or self._due > self._deadline:
@@ -46,7 +48,7 @@ class WaitWatch:
             return await awaitable
         except asyncio.CancelledError:
             # Ours, unless somebody else wants this task to end as well.
-            if self._has_expired and self._task is not None and self._task.uncancel() <= 0:
+            if self._has_expired and task is not None and task.uncancel() <= asked_before:
                 raise TimeoutError from None
             raise
         finally:

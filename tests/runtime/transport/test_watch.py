@@ -106,6 +106,33 @@ def test_a_cancellation_from_elsewhere_stays_one() -> None:
     run(main())
 
 
+def test_a_task_that_was_cancelled_may_still_time_out() -> None:
+    """Whoever cleans up after a cancellation gets the time-out, not a second cancellation."""
+
+    async def main() -> None:
+        clock, watch = made()
+        cleaned_at: list[float] = []
+
+        async def cleans_up() -> None:
+            try:
+                await clock.sleep(100)
+            finally:
+                with pytest.raises(TimeoutError):
+                    await watch.wait(clock.sleep(10), 3)
+                cleaned_at.append(clock.now())
+
+        task = asyncio.create_task(cleans_up())
+        await clock.sleep(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        watch.close()
+
+        assert cleaned_at == [4]
+
+    run(main())
+
+
 def test_an_error_of_what_is_awaited_passes() -> None:
     """The watch adds nothing to it."""
 
