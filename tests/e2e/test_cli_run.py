@@ -319,9 +319,24 @@ class TestProcess:
             _, err = process.communicate(timeout=20)
 
         assert process.returncode == 1
-        assert err.count(b"No space left on device") == 1
+        assert err.count(b"stdout cannot be written: No space left on device") == 1
         assert b"Traceback" not in err
         assert b"Exception ignored" not in err
+
+    def test_ctrl_c_while_it_loads_ends_it_quietly(self) -> None:
+        """Most of a short command's time is the reading of modules, and no place for a trace."""
+        code = (
+            "import sys, signal, aiflow.cli\n"
+            "class Interrupting:\n"
+            "    def find_spec(self, name, *rest):\n"
+            "        if name == 'aiflow.cli.run':\n"
+            "            signal.raise_signal(signal.SIGINT)\n"
+            "sys.meta_path.insert(0, Interrupting())\n"
+            "sys.exit(aiflow.cli.main(['operators']))\n"
+        )
+        called = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+
+        assert (called.returncode, called.stdout, called.stderr) == (130, b"", b"")
 
     def test_letters_that_stdout_has_not_are_escaped(self, aiflow_process) -> None:
         """An old terminal shows less, and nothing breaks."""

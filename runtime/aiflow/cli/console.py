@@ -15,6 +15,13 @@ _CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n
 _CONTROLS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
+class OutputError(OSError):
+    """Stdout takes no more, for another reason than that its reader has gone."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(f"stdout cannot be written: {cause.strerror or cause}; make room for it")
+
+
 def printable(text: str) -> str:
     """Return text that a terminal shows and does not obey; newlines and tabs stay."""
     return text.translate(_CONTROLS)
@@ -27,8 +34,14 @@ def put(text: str) -> None:
 
 def put_data(text: str) -> None:
     """Print a result for a program, such as a line of JSON, to stdout, letter for letter."""
-    if sys.stdout is not None:
+    if sys.stdout is None:
+        return
+    try:
         print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error) from error
 
 
 def put_json(value: object, *, indent: int | None = 2) -> None:

@@ -28,7 +28,7 @@ from aiflow.cli import (
     run,
     schema,
 )
-from aiflow.cli.console import complain, say
+from aiflow.cli.console import OutputError, complain, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.errors import AiFlowError, GraphFileError, TraceError
 
@@ -126,7 +126,7 @@ def _version() -> str:
 
 
 def _sentence(error: Exception, debug: bool) -> str:
-    if isinstance(error, AiFlowError):
+    if isinstance(error, AiFlowError | OutputError):
         return str(error)
     advice = "" if debug else "; --debug shows where"
     if isinstance(error, OSError):
