@@ -162,3 +162,27 @@ class TestConvert:
 
         assert (called.code, called.out) == (2, "")
         assert says in called.err
+
+
+class TestAllShipped:
+    """What holds for every graph that is shipped."""
+
+    def test_every_broken_graph_shows_the_code_of_its_name(self, aiflow) -> None:
+        """In one call, as somebody would try it."""
+        files = [path for path in ALL if path.parent.name == "broken"]
+
+        called = aiflow("check", *files, "--json")
+
+        assert called.code == 1
+        for entry in called.json:
+            code = Path(entry["file"]).name[:5]
+            assert code in {found["code"] for found in entry["diagnostics"]}, entry["file"]
+
+    def test_every_example_is_clean(self, aiflow) -> None:
+        """No error, no warning, no hint."""
+        files = [path for path in ALL if path.parent.name == "examples"]
+
+        called = aiflow("check", *files, "--json")
+
+        assert called.code == 0
+        assert [entry["file"] for entry in called.json if entry["diagnostics"]] == []

@@ -135,19 +135,16 @@ def _order(
     columns: list[list[str]], before: Mapping[str, list[str]], behind: Mapping[str, list[str]]
 ) -> None:
     """Sort each column by the middle of its neighbours, to and fro."""
+    place = {node: number for each in columns for number, node in enumerate(each)}
     for sweep in range(_SWEEPS):
         is_forth = sweep % 2 == 0
         near = before if is_forth else behind
-        walk = columns[1:] if is_forth else columns[-2::-1]
-        for column in walk:
-            place = {node: number for each in columns for number, node in enumerate(each)}
+        for column in columns[1:] if is_forth else columns[-2::-1]:
             middle = {
-                node: median(place[other] for other in near[node])
-                if near.get(node)
-                else place[node]
-                for node in column
+                node: median(place[other] for other in near.get(node) or [node]) for node in column
             }
             column.sort(key=middle.__getitem__)
+            place.update((node, number) for number, node in enumerate(column))
 
 
 def _tops(
