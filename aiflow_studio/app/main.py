@@ -23,9 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the studio until its window is closed; return the exit code."""
     options = parse(sys.argv[1:] if arguments is None else arguments)
     fault = guard.check_versions(sys.version_info[:2], guard.installed_pyside())
-    fault = fault or guard.probe_display()
+    way = "To run a graph without a window: aiflow run GRAPH"
+    if fault is None:
+        fault = guard.probe_display()
+        if options.screenshot is not None:
+            way = "To take a picture without one, set QT_QPA_PLATFORM=offscreen"
     if fault is not None:
-        complain(f"{fault.rstrip('.')}. To run a graph without a window: aiflow run GRAPH")
+        complain(f"{fault.rstrip('.')}. {way}")
         return CANNOT_START
 
     from aiflow_studio.app.start import start  # noqa: PLC0415 - Qt, only after the checks

@@ -82,6 +82,17 @@ def test_a_display_that_is_not_there_is_one_sentence() -> None:
     assert "aiflow run GRAPH" in done.stderr
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="displays are named elsewise")
+def test_a_picture_without_a_display_is_told_how(tmp_path: Path) -> None:
+    """Whoever asks for a picture needs no window, but Qt has to be told so."""
+    wanted = ("--screenshot", str(tmp_path / "shot.png"))
+
+    done = run(EXAMPLE, *wanted, QT_QPA_PLATFORM="", DISPLAY="", WAYLAND_DISPLAY="")
+
+    assert done.returncode == 1
+    assert "QT_QPA_PLATFORM=offscreen" in done.stderr
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_run_and_window(tmp_path: Path, number: signal.Signals) -> None:
