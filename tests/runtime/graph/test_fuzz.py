@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import given, settings
@@ -53,7 +54,8 @@ def twisted(draw: st.DrawFn) -> str:
                 del inner[key]
                 break
             else:
-                inner[key] = draw(st.sampled_from(ODD))
+                # A copy: twisted in turn, a shared one would change later cases, or hold itself.
+                inner[key] = deepcopy(draw(st.sampled_from(ODD)))
                 break
     return json.dumps(document)
 
