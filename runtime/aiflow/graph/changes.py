@@ -14,7 +14,7 @@ from typing import Any
 from aiflow.graph import edits
 from aiflow.graph.diff import diff
 from aiflow.graph.json_text import render
-from aiflow.graph.model import Edge, Graph, Json, Node, Resource
+from aiflow.graph.model import FEEDBACK_FIELDS, Edge, Graph, Json, Node, Resource
 from aiflow.graph.secrets import without_secrets
 from aiflow.graph.values import same
 from aiflow.policies import TUPLE, Policy
@@ -286,4 +286,4 @@ def _feedback(edge: Edge) -> Json:
     feedback = edge.feedback
     if feedback is None:
         return None
-    return {key: getattr(feedback, key) for key in ("credit", "max_returns", "hops")}
+    return {key: getattr(feedback, key) for key in FEEDBACK_FIELDS}

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from aiflow.errors import EditError
 from aiflow.graph.model import (
+    FARTHEST,
     Edge,
     Feedback,
     Graph,
@@ -31,8 +32,6 @@ from aiflow.graph.model import (
 from aiflow.graph.values import UNSET, Unset, free_id, merged, renamed_key, same, without
 
 NODE_ID = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
-# As in the reader: further than a canvas can draw.
-_FARTHEST = 1e7
 
 
 def fresh_id(graph: Graph, stem: str, taken: Iterable[str] = ()) -> str:
@@ -574,7 +573,7 @@ def _numberless(id: str) -> str:
 
 
 def _coordinate(part: float) -> float:
-    if not abs(part) <= _FARTHEST:
+    if not abs(part) <= FARTHEST:
         raise EditError(f"a node cannot be placed at {part:g}")
     rounded = round(part, 2)
     return int(rounded) if rounded == int(rounded) else rounded

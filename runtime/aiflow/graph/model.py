@@ -21,6 +21,12 @@ VERSION = (1, 0)
 
 DEFAULT_MAX_CONVERSATIONS = 8
 
+#: Farthest that a node may stand from the middle: beyond it is a slip of the pen, and further
+#: than a canvas can draw.
+FARTHEST = 1e7
+#: The members of `Feedback` that an edge's entry may give; all whole numbers, 1 or more.
+FEEDBACK_FIELDS = ("credit", "max_returns", "hops")
+
 
 @dataclass(frozen=True, slots=True)
 class PortRef:

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from aiflow.errors import GraphFileError
 from aiflow.graph.model import (
     DEFAULT_MAX_CONVERSATIONS,
+    FARTHEST,
+    FEEDBACK_FIELDS,
     Edge,
     Feedback,
     Graph,
@@ -26,8 +28,6 @@ from aiflow.graph.model import (
 
 _HINT = "mend it in a text editor"
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
-# A place beyond this is a slip of the pen, and further than a canvas can draw.
-_FARTHEST = 1e7
 Entry = TypeVar("Entry")
 
 
@@ -136,7 +136,7 @@ def _edge(fields: _Fields, place: str) -> Edge:
 
 
 def _feedback(entry: dict[str, Json]) -> Feedback:
-    known = {key: entry[key] for key in ("credit", "max_returns", "hops") if key in entry}
+    known = {key: entry[key] for key in FEEDBACK_FIELDS if key in entry}
     return Feedback(**known, extra={key: entry[key] for key in entry if key not in known})
 
 
@@ -202,13 +202,13 @@ def _is_place(value: Json) -> bool:
         isinstance(value, list)
         and len(value) == 2  # noqa: PLR2004 - x and y
         and all(isinstance(part, int | float) and not isinstance(part, bool) for part in value)
-        and all(abs(part) <= _FARTHEST for part in value)
+        and all(abs(part) <= FARTHEST for part in value)
     )
 
 
 def _is_feedback(value: Json) -> bool:
     return isinstance(value, dict) and all(
-        _is_int(value[key]) for key in ("credit", "max_returns", "hops") if key in value
+        _is_int(value[key]) for key in FEEDBACK_FIELDS if key in value
     )
 
 

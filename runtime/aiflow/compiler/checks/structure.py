@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from aiflow.compiler.diagnostics import Diagnostic
+from aiflow.compiler.diagnostics import Diagnostic, Fix
 from aiflow.compiler.findings import Check, Finding, did_you_mean, fix, listed, suggestion
 from aiflow.compiler.order import reachable
 from aiflow.compiler.resolved import Resolved, ResolvedNode, in_port, is_broken, out_port
 from aiflow.graph import edits
-from aiflow.graph.model import VERSION, Edge, Graph, Json
+from aiflow.graph.model import FEEDBACK_FIELDS, VERSION, Edge, Graph, Json
 from aiflow.graph.writer import EDGE_FIELDS, GRAPH_FIELDS, NODE_FIELDS, RESOURCE_FIELDS
 
 _SHAPES = {
@@ -411,7 +411,7 @@ def _shown_end(edge: Edge, field: str, text: str) -> str:
     return f'{field} "{text}"' if text else f"{field} (missing)"
 
 
-def _removal(edge: Edge) -> object:
+def _removal(edge: Edge) -> Fix:
     return fix("Remove the edge", edits.disconnect, edge.id)
 
 
@@ -434,7 +434,6 @@ def _entries(
         where = {"edge": edge.id}
         yield f"edge {edge.id}", edge.extra, EDGE_FIELDS, where
         if edge.feedback:
-            known = ("credit", "max_returns", "hops")
-            yield f"feedback of edge {edge.id}", edge.feedback.extra, known, where
+            yield f"feedback of edge {edge.id}", edge.feedback.extra, FEEDBACK_FIELDS, where
     for resource in graph.resources.values():
         yield f"resource {resource.id}", resource.extra, RESOURCE_FIELDS, {}

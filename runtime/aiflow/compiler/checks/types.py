@@ -9,7 +9,7 @@ from aiflow.compiler.findings import Check, Finding, did_you_mean, fix, listed
 from aiflow.compiler.resolved import Resolved, in_port, is_type_known
 from aiflow.compiler.values import Flaw
 from aiflow.graph import edits
-from aiflow.graph.model import Edge
+from aiflow.graph.model import FEEDBACK_FIELDS, Edge
 from aiflow.graph.values import UNSET
 from aiflow.policies import Overflow
 
@@ -186,7 +186,7 @@ def _bad_values(edge: Edge) -> Iterator[tuple[str, object, str]]:
     if edge.overflow is not None and edge.overflow not in [each.value for each in Overflow]:
         yield "overflow", edge.overflow, listed(Overflow)
     if edge.feedback is not None:
-        for field in ("credit", "max_returns", "hops"):
+        for field in FEEDBACK_FIELDS:
             value = getattr(edge.feedback, field)
             if value < 1:
                 yield f"feedback.{field}", value, "1 or more"
