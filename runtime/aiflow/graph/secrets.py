@@ -33,6 +33,8 @@ _FORMS = re.compile(
 )
 _RANDOM = re.compile(r"[A-Za-z0-9_+-]{32,}={0,2}")
 _HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
+# A digest has all sixteen digits as a rule; a row of few, such as 0000ffff, is a filler.
+_MOST_DIGITS_OF_A_FILLER = 8
 _LEAST_BITS = 3.5
 _TELLING_NAME = re.compile(
     r"(?:api|access|secret|private)[-_]?key|secret|passw(?:or)?d|\bauth(?:orization)?\b", re.I
@@ -109,7 +111,7 @@ def without_secrets(value: Json, field: str = "") -> Json:
 
 def _is_random(word: str) -> bool:
     if _HEX.fullmatch(word):
-        return len(set(word)) > _LEAST_LENGTH
+        return len(set(word)) > _MOST_DIGITS_OF_A_FILLER
     kinds = (str.isdigit, str.islower, str.isupper)
     if not all(any(map(kind, word)) for kind in kinds):
         return False
