@@ -8,6 +8,7 @@ lost on the way.
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from inspect import signature
@@ -88,7 +89,7 @@ class _Writer:
         graph = self._graph
         given = [_literal(graph.name)] if graph.name else []
         if graph.description:
-            given.append(f"description={_literal(graph.description)}")
+            given.append(f"description={_wrapped(graph.description)}")
         if graph.max_conversations != DEFAULT_MAX_CONVERSATIONS:
             given.append(f"max_conversations={graph.max_conversations!r}")
         yield _call("flow = Flow", given)
@@ -163,7 +164,8 @@ class _Writer:
             ids = [self._nodes.get(id) or _literal(id) for id in graph.measure]
             yield _call("flow.measure", ids)
         if graph.layout and not self._export:
-            yield _call("flow.layout", [_literal(dict(graph.layout))])
+            places = (f"{_literal(id)}: {_literal(at)}" for id, at in graph.layout.items())
+            yield _call("flow.layout", ["{\n        " + ",\n        ".join(places) + ",\n    }"])
         given = []
         for name in _REST:
             value = getattr(graph, name)
@@ -248,6 +250,19 @@ def _literal(value: Any) -> str:  # noqa: ANN401, PLR0911 - one line per kind
     return repr(value)
 
 
+def _wrapped(text: str) -> str:
+    """Return a long text as several literals in brackets, one a line."""
+    if len(text) <= _WIDTH // 2:
+        return _literal(text)
+    words = re.findall(r"\S*\s*", text)
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + len(word) > _WIDTH - 12:
+            lines.append("")
+        lines[-1] += word
+    return "(\n        " + "\n        ".join(map(_literal, lines)) + "\n    )"
+
+
 def _entry(value: Any) -> str:  # noqa: ANN401 - any dataclass of the model
     """Return a call that makes an entry again, without what has its default."""
     if isinstance(value, PortRef):
@@ -268,7 +283,7 @@ def _call(function: str, arguments: list[str], more: list[str] | None = None) ->
     """Return a call, one argument a line where one line is too long."""
     tail = "".join(more or [])
     line = f"{function}({', '.join(arguments)}){tail}"
-    if len(line) <= _WIDTH or not arguments:
+    if (len(line) <= _WIDTH and "\n" not in line) or not arguments:
         return line
     inner = "".join(f"    {argument},\n" for argument in arguments)
     return f"{function}(\n{inner}){tail}"

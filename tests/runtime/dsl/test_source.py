@@ -124,3 +124,14 @@ def test_the_program_prints_its_graph(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, program], capture_output=True, check=True)
 
     assert done.stdout.decode() == path.read_text(encoding="utf-8")
+
+
+def test_a_long_description_is_broken_into_lines_and_kept() -> None:
+    """Quotes, newlines and runs of blanks within it too."""
+    text = '  It says "wait", isn\'t it?\n\n' * 9 + "x" * 200 + "   "
+    graph = edits.set_description(Graph(), text)
+
+    source = source_of(graph, CATALOG)
+
+    assert made_by(source).graph == graph
+    assert source.count("\n") > 9
