@@ -157,8 +157,7 @@ def _card(node: Node, operator: type[Operator[Any]] | None, wires: Iterable[Wire
         outputs = (Dock(name, types.get(name, UNKNOWN)) for name in shown)
     is_source = operator is not None and not operator.inputs
     lines = [] if is_source else [policy_line(node.policy)]
-    if more := " · ".join(part for part in (_state(node, operator), _given(node)) if part):
-        lines.append(more)
+    lines += [part for part in (_state(node, operator), _given(node)) if part]
     return Card(
         node.id,
         node.operator,

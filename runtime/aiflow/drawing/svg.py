@@ -19,6 +19,7 @@ _HEAD, _ROW, _LINE_HEIGHT = 34.0, 18.0, 16.0
 _LETTER = {9: 5.3, 10: 5.9, 11: 6.4, 13: 7.7, 12: 7.0, 18: 10.4}  # widths in DejaVu, a wide face
 _LEAST_TEXT = 460.0
 _LANE = 18.0
+_LABEL_STEP = 7.0
 _DASH = "M -6 0 L 16 0"
 
 
@@ -36,7 +37,7 @@ class _Box:
         """Return where a wire meets the card; an unknown port is at its foot."""
         docks = self.card.inputs if is_input else self.card.outputs
         row = next((number for number, dock in enumerate(docks) if dock.name == name), len(docks))
-        body = self.y + _HEAD + len(self.card.lines) * _LINE_HEIGHT
+        body = self.y + _HEAD + len(_lines(self.card, self.width)) * _LINE_HEIGHT
         y = min(body + (row + 0.5) * _ROW, self.y + self.height - 6)
         return (self.x if is_input else self.x + self.width), y
 
@@ -107,16 +108,27 @@ def _overlap(placed: Mapping[str, Point], sizes: Mapping[str, Point]) -> bool:
 
 
 def _size(card: Card) -> Point:
+    # Not by what is set on it, which may be long: the graph's own layout leaves no room for it.
     heading = _width(card.id, 13) + _width(card.operator, 10) + 3 * _PAD
-    lines = max((_width(line, 11) for line in card.lines), default=0.0) + 2 * _PAD
+    policy = max((_width(line, 11) for line in card.lines[:1] if card.inputs), default=0.0)
     pairs = zip([*card.inputs, None], [*card.outputs, None], strict=False)
     ports = max(
         (sum(_width(dock.name, 10) for dock in pair if dock) + 4 * _PAD for pair in pairs),
         default=0.0,
     )
-    width = min(max(_NARROWEST, heading, lines, ports), _WIDEST)
+    width = round(min(max(_NARROWEST, heading, policy + 2 * _PAD, ports), _WIDEST))
     rows = max(len(card.inputs), len(card.outputs))
-    return round(width), _HEAD + len(card.lines) * _LINE_HEIGHT + rows * _ROW + 6
+    return width, _HEAD + len(_lines(card, width)) * _LINE_HEIGHT + rows * _ROW + 6
+
+
+def _lines(card: Card, width: float) -> list[str]:
+    """Return what stands below a card's name, each text on at most two lines."""
+    letters = max(8, int((width - 2 * _PAD) / _LETTER[11]))
+    return [
+        line
+        for text in card.lines
+        for line in textwrap.wrap(text, letters, max_lines=2, placeholder=" …")
+    ]
 
 
 def _card(box: _Box) -> Iterator[str]:
@@ -141,7 +153,7 @@ def _card(box: _Box) -> Iterator[str]:
     ink = _MUTED if card.is_known else _ERROR
     if kind != card.id and left > 20:  # noqa: PLR2004 - a letter and an ellipsis say nothing
         yield _words(x + box.width - _PAD, y + 21, _cut(kind, 10, left), 10, ink, anchor="end")
-    for number, line in enumerate(card.lines):
+    for number, line in enumerate(_lines(card, box.width)):
         text = _cut(line, 11, room)
         yield _words(x + _PAD, y + _HEAD + 5 + number * _LINE_HEIGHT, text, 11, _MUTED)
     for dock in card.inputs:
@@ -169,11 +181,12 @@ class _Drawn:
 
 
 class _Lanes:
-    """Where wires that lead back may run: below their cards, across no other, each for itself."""
+    """Room for what must not cross: wires that lead back, and the labels of all wires."""
 
     def __init__(self, boxes: Mapping[str, _Box]) -> None:
         self._taken = [(box.x, box.x + box.width, box.y, box.y + box.height) for box in
                        boxes.values()]  # fmt: skip
+        self._labels: list[tuple[float, float, float, float]] = []
 
     def find(self, left: float, right: float, low: float) -> float:
         """Return the first free height from `low` down between two sides, and take it."""
@@ -187,6 +200,17 @@ class _Lanes:
                 self._taken.append((left, right, low, low))
                 return low
             low = max(below) + _LANE
+
+    def label(self, at: Point, width: float, height: float) -> Point:
+        """Return the first free place for a wire's label from its middle down, and take it."""
+        x, y = at
+        while any(
+            abs(x - other_x) < (width + other_width) / 2 and abs(y - other_y) < (height + other) / 2
+            for other_x, other_y, other_width, other in self._labels
+        ):
+            y += _LABEL_STEP
+        self._labels.append((x, y, width, height))
+        return x, y
 
 
 def _wire(wire: Wire, boxes: Mapping[str, _Box], way: list[Point] | None, lanes: _Lanes) -> _Drawn:
@@ -206,7 +230,7 @@ def _wire(wire: Wire, boxes: Mapping[str, _Box], way: list[Point] | None, lanes:
     second = wire.overflow.replace("_", " ")
     width = max(_width(text, 10), _width(second, 9)) + 4
     height = 25 if second else 14
-    x, y = middle
+    x, y = middle = lanes.label(middle, width, height)
     label = (
         f'<rect x="{_n(x - width / 2)}" y="{_n(y - 8)}" width="{_n(width)}" height="{height}"'
         ' rx="3" fill="#ffffff" fill-opacity="0.92"/>'
