@@ -250,15 +250,17 @@ class Route:
     """Where the outputs of one port go, for one lane.
 
     Attributes:
+        owner, port: the node and its port.
         hops: (edge, lane behind it) in document order; `strict` those that can hold back;
             `backwards` all, the first last, so that what runs inline of it is run first.
-        lane, edge: the way an event may take inline: the only edge, strict, into a node
-            with one in-port, and watched by nobody; None where that is not so.
+        lane, edge: the way an event may take inline: the only edge, into a node with one
+            in-port, and watched by nobody; None where that is not so.
     """
 
-    __slots__ = ("backwards", "edge", "hops", "lane", "port", "strict")
+    __slots__ = ("backwards", "edge", "hops", "lane", "owner", "port", "strict")
 
-    def __init__(self, port: str, hops: tuple[tuple[EdgeState, Lane], ...]) -> None:
+    def __init__(self, owner: str, port: str, hops: tuple[tuple[EdgeState, Lane], ...]) -> None:
+        self.owner = owner
         self.port = port
         self.hops = hops
         self.backwards = hops[::-1]
@@ -268,13 +270,13 @@ class Route:
         self.refresh()
 
     def refresh(self) -> None:
-        """Find the inline way anew, after somebody began or ceased to look at an edge."""
+        """Find the inline way anew, after somebody began or ceased to look, or a lane died."""
         self.lane = self.edge = None
         if len(self.hops) != 1:
             return
         edge, lane = self.hops[0]
-        guardian = lane.guardian
-        if edge.tap is None and len(guardian.ports) == 1 and guardian.kernel.log is None:
+        is_watched = edge.tap is not None or lane.guardian.kernel.log is not None
+        if not is_watched and not lane.is_dead and len(lane.guardian.ports) == 1:
             self.edge, self.lane = edge, lane
 
 
@@ -288,6 +290,7 @@ class Lane:
         dispatched: both together.
         open_edges: in-edges on which the turn has not ended; `terminal`: merged so far.
         is_dead: what arrives or comes back is discarded: cancelled, or failed here.
+        before: the routes that lead here.
         quick: an event without outputs can be settled by counting it.
         plain: class of payloads known to be returned bare.
         sequence, part: of the last output; `parts` by (source, sequence) where inputs of
@@ -296,6 +299,7 @@ class Lane:
 
     __slots__ = (
         "awaits_first",
+        "before",
         "calls",
         "depth",
         "dispatched",
@@ -352,6 +356,7 @@ class Lane:
         self.part = 0
         self.parts: dict[tuple[str, int], int] | None = None if guardian.keeps_runs else {}
         self.parts_kept = 256
+        self.before: list[Route] = []
         self.routes: dict[str, Route] = {}
         self.route: Route | None = None
 
@@ -451,6 +456,16 @@ class Call:
         self.wake: asyncio.Future[None] | None = None
         self.worker: Any = None
 
+    def is_special(self, lane: Lane) -> bool:
+        """Say whether there is more to do than to send what the operator returned."""
+        return bool(
+            self.is_cancelled
+            or lane.is_dead
+            or self.listed
+            or lane.extra
+            or (lane.guardian.keeps_order and len(lane.calls) > 1)
+        )
+
     def collect(self, payload: object, port: str | None) -> None:
         """Take an output that the operator emits beside what it returns."""
         if self.listed is None:
@@ -473,6 +488,7 @@ class Guardian:
         is_metered: some worker waits, so its time is to be shared out: see `meter`.
         keeps_order: events of a lane leave in the order in which they came.
         keeps_runs: outputs of one sequence are made one behind the other.
+        port_capacity: places of each in-port where there are several, else 0.
         ready: lanes with waiting events, the next to be served first; `finishing` those
             whose `finish` is due.
         waiters: calls that wait for room here, longest first.
@@ -557,7 +573,7 @@ class Guardian:
         self.port_capacity = (
             node.queue_capacity // len(node.inputs)
             if node.queue_capacity is not None and len(node.inputs) > 1
-            else None
+            else 0
         )
         self.port_depths = [0] * len(node.inputs)
         self.is_limited = kernel.shares
@@ -602,7 +618,7 @@ class Guardian:
             return True
         if self.depth >= capacity:
             return False
-        if self.port_capacity is not None and self.port_depths[edge.port] >= self.port_capacity:
+        if self.port_capacity and self.port_depths[edge.port] >= self.port_capacity:
             return False
         if not self.is_limited or not lane.depth:
             return True

@@ -21,6 +21,19 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
     Returns:
         None when it has left, else the strict edge that has no room and the lane behind it.
     """
+    target = route.lane
+    if target is not None:
+        # In short, for the only edge, unwatched, into a queue with room.
+        guardian = target.guardian
+        if not (guardian.free or target.waiting or target.is_dead):
+            edge = route.edge
+            assert edge is not None  # set together with route.lane
+            if guardian.may_queue(target, edge):
+                edge.appended += 1
+                append(target, edge, event, at)
+                return None
+            if guardian.overflow is Overflow.BLOCK and not edge.is_detached:
+                return edge, target
     for hop in route.strict:
         if not has_room(hop[1], hop[0], event):
             return hop
@@ -84,6 +97,7 @@ def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: boo
 def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
     """Put an event into the queue, which has room, and have it served."""
     guardian = lane.guardian
+    kernel = guardian.kernel
     if guardian.is_metered:
         guardian.meter(at)
     if not lane.depth:
@@ -91,11 +105,15 @@ def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
     lane.depth += 1
     lane.queues[edge.port].append((event, at, edge, guardian.stamp))
     guardian.stamp += 1
-    guardian.port_depths[edge.port] += 1
-    guardian.depth += 1
-    guardian.max_depth = max(guardian.max_depth, guardian.depth)
+    if guardian.port_capacity:
+        guardian.port_depths[edge.port] += 1
+    guardian.depth = depth = guardian.depth + 1
+    if depth > guardian.max_depth:  # noqa: PLR1730 - no call for every event
+        guardian.max_depth = depth
     guardian.free = 0
-    guardian.kernel.enter()
+    kernel.in_flight = held = kernel.in_flight + 1
+    if held > kernel.max_in_flight:  # noqa: PLR1730
+        kernel.max_in_flight = held
     lane.turn.in_flight += 1
     guardian.runner.wake(guardian)
 
@@ -116,8 +134,11 @@ def take(guardian: Guardian, at: float) -> tuple[Lane, Event | None, EdgeState |
     if not guardian.ready:
         return None
     lane = guardian.ready.popleft()
-    event, since, edge, _stamp = lane.first_entry()
-    lane.queues[edge.port].popleft()
+    if guardian.port_capacity:
+        event, since, edge, _stamp = lane.first_entry()
+        lane.queues[edge.port].popleft()
+    else:
+        event, since, edge, _stamp = lane.queues[0].popleft()
     forget(lane, edge)
     if lane.depth:
         guardian.ready.append(lane)
@@ -172,7 +193,6 @@ def _next_waiter(guardian: Guardian) -> Call | None:
 
 def _tell(route: Route, event: Event, at: float) -> None:
     """Have an output written down, once however many edges it takes."""
-    edge, lane = route.hops[0]
-    log = lane.guardian.kernel.log
+    log = route.hops[0][1].guardian.kernel.log
     if log is not None:
-        log.emitted(edge.plan.source, route.port, event, at)
+        log.emitted(route.owner, route.port, event, at)

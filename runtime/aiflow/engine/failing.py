@@ -31,6 +31,8 @@ def fail_lane(lane: Lane, error: BaseException, at: float) -> None:
 def kill(lane: Lane, terminal: Terminal) -> None:
     """Discard from now on what arrives at a lane or comes back from its operator."""
     lane.is_dead = True
+    for route in lane.before:
+        route.refresh()  # nothing comes inline into a dead lane
     lane.terminal = max(lane.terminal, terminal)
 
 

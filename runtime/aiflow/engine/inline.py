@@ -41,7 +41,7 @@ from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_call, fail_lane, kill
 from aiflow.engine.frames import Frame, keep, next_of, open_frame
-from aiflow.engine.settling import count, go_on, leave, rest, settle, stop_timer, work
+from aiflow.engine.settling import count, leave, rest, settle, stop_timer, work
 from aiflow.engine.waiting import park
 from aiflow.errors import EngineError
 from aiflow.events import Context
@@ -265,8 +265,14 @@ class InlineRunner:
         guardian.claimed = None
         self._let_go(lane)
         guardian.refresh()
+        stack = guardian.kernel.runlist.stack
+        height = len(stack)
         self._pass_on(lane, event, edge, guardian.kernel.now())
-        go_on(guardian)
+        guardian.refresh()
+        if (guardian.depth or guardian.waiters or guardian.finishing) and not guardian.is_pumping:
+            # What arrived meanwhile comes after what this one made.
+            guardian.is_pumping = True
+            stack.insert(height, (self.pump, guardian, None))
 
     def pump(self, guardian: Guardian, _: object) -> None:
         """Begin what may begin of the queue."""

@@ -102,8 +102,7 @@ class RunList:
     def get_in_line(self, who: Slice) -> None:
         """Give a source a share of each turn, behind those who stand there."""
         self._line.append(who)
-        if not self.is_running:
-            self.wake()
+        self.wake()
 
     async def breathe(self) -> None:
         """Give way until the next turn; for tasks whose work never waits by itself."""

@@ -111,6 +111,8 @@ class Weaver:
                 target = turn.lanes[self.plan.edges[edge].target]
                 target.open_edges += 1
                 hops.append((self.edges[edge], target))
-            lane.routes[port.name] = Route(port.name, tuple(hops))
+            route = lane.routes[port.name] = Route(node.id, port.name, tuple(hops))
+            for _edge, target in hops:
+                target.before.append(route)
         if node.operator.outputs:
             lane.route = lane.routes[node.operator.outputs[0].name]

@@ -34,7 +34,8 @@ def forget(lane: Lane, edge: EdgeState) -> None:
     guardian = lane.guardian
     lane.depth -= 1
     guardian.depth -= 1
-    guardian.port_depths[edge.port] -= 1
+    if guardian.port_capacity:
+        guardian.port_depths[edge.port] -= 1
 
 
 def place_of(call: Call) -> tuple[EdgeState, Lane]:

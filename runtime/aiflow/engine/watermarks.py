@@ -26,7 +26,7 @@ def edge_watermark(turn: Turn, node: str, source: str) -> float:
 def input_watermark(lane: Lane, source: str) -> float:
     """Return the lowest watermark on a lane's in-edges: what cannot arrive there any more."""
     marks = _marks(lane.turn, source, until=lane.guardian.id)
-    before = [marks[upstream] for upstream in _before(lane) if upstream in marks]
+    before = [marks[route.owner] for route in lane.before if route.owner in marks]
     return min(before, default=inf)
 
 
@@ -71,9 +71,3 @@ def _pending(lane: Lane, source: str) -> Iterator[int]:
     claimed = lane.guardian.claimed
     if claimed is not None and claimed.source == source:
         yield claimed.sequence
-
-
-def _before(lane: Lane) -> Iterator[str]:
-    for node, upstream in lane.turn.lanes.items():
-        if any(target is lane for route in upstream.routes.values() for _, target in route.hops):
-            yield node

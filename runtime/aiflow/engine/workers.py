@@ -25,6 +25,7 @@ from aiflow.engine.calls import (
     wrap,
 )
 from aiflow.engine.cells import (
+    INLINE,
     NOTHING,
     Call,
     EdgeState,
@@ -37,9 +38,11 @@ from aiflow.engine.cells import (
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_call
+from aiflow.engine.inline import pass_on
 from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import sleep_until_woken, wake
+from aiflow.metrics.instruments import FINE_S
 
 
 class WorkerRunner:
@@ -158,31 +161,160 @@ class Worker:
             self._guardian.kernel.open_calls -= 1
 
     async def _serve(self) -> None:
-        runner, guardian = self._runner, self._guardian
-        kernel = guardian.kernel
-        runlist, now = kernel.runlist, kernel.now
+        """Take one event after the other until the runner closes."""
+        guardian, runlist = self._guardian, self._guardian.kernel.runlist
+        ready, is_short = guardian.ready, self._is_plain and len(guardian.ports) == 1
         events = 0
-        at = now()
+        at = self._now()
         while True:
-            runlist.is_running = True
-            taken = take(guardian, at)
-            runlist.is_running = False
-            if taken is None:
-                # Nothing may run between this look at the queue and getting in line.
-                if runner.is_closing:
-                    return
-                await runner.wait_idle(guardian)
-                at = now()
-                continue
-            if runlist.stack:
-                runlist.end()
-            at = await self._handle(*taken, at)
+            if (
+                is_short
+                and ready
+                and guardian.dispatched < guardian.window
+                and guardian.opened < guardian.workers
+                and not guardian.finishing
+            ):
+                at = await self._handle_short(at)
+            else:
+                runlist.is_running = True
+                taken = take(guardian, at)
+                runlist.is_running = False
+                if taken is None:
+                    # Nothing may run between this look at the queue and getting in line.
+                    if self._runner.is_closing:
+                        return
+                    await self._runner.wait_idle(guardian)
+                    at = self._now()
+                    continue
+                if runlist.stack:
+                    runlist.end()
+                at = await self._handle(*taken, at)
             events += 1
             if at >= self._slice_end or events > runlist.limit:
                 events = 0
                 await runlist.breathe()
-                at = now()
+                at = self._now()
                 self._slice_end = at + runlist.quantum
+
+    async def _handle_short(self, at: float) -> float:  # noqa: C901, PLR0912, PLR0915
+        """Take the next event and do for it what `take`, `_handle` and `settle` do, in line.
+
+        For a coroutine function in a node with one in-port; the caller has seen that there
+        is an event and that it may be begun. Whatever is out of the ordinary goes the long
+        way. Returns the time afterwards.
+        """
+        guardian = self._guardian
+        kernel = guardian.kernel
+        runlist = kernel.runlist
+        ready = guardian.ready
+        if guardian.is_metered:
+            guardian.meter(at)
+        lane = ready[0]
+        event, since, edge, _stamp = lane.queues[0].popleft()
+        lane.depth -= 1
+        guardian.depth -= 1
+        if not lane.depth:
+            ready.popleft()
+        elif len(ready) > 1:
+            ready.rotate(-1)
+        edge.taken += 1
+        waited = at - since
+        wait = guardian.wait
+        wait.sum_s += waited
+        if waited < FINE_S:
+            wait.fine += 1
+        else:
+            wait.record_coarse(waited)
+        guardian.dispatched += 1
+        lane.dispatched += 1
+        if guardian.waiters:
+            runlist.is_running = True
+            admit(guardian, at)
+            runlist.end()
+        call = self._take_call(lane, event)
+        if lane.is_dead:
+            settle(call, Settled.CANCELLED, at)
+            return at
+        scope = lane.scope
+        if guardian.window > 1:
+            scope = call.scope = scope.fork(call.collect)
+            lane.scope.event = event
+        scope.event = event
+        call.worker = self
+        self.call = call
+        call.is_open = call.is_running = True
+        call.started_at = at
+        guardian.opened += 1
+        guardian.working += 1
+        guardian.started_s += at
+        try:
+            result = await lane.process(event.payload, scope)
+        except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
+            self.call = None
+            self._raised(call, error)
+            return self._now()
+        self.call = None
+        began, at = at, self._now()
+        route = lane.route
+        is_simple = result is None or type(result) is lane.plain
+        if not is_simple or call.is_special(lane):
+            self._returned(call, result)
+            return self._now()
+        runlist.is_running = True
+        target = None
+        if result is not None and route is not None and route.hops:
+            event = make_event(lane, event, result)
+            target = route.lane
+            if target is None or target.guardian.free != INLINE:
+                target = None
+                hop = deliver(route, event, at)
+                if hop is not None:
+                    self._park(call, event, result, hop, at)
+                    return at
+                guardian.emitted += 1
+                guardian.blocked.fine += 1
+        spent = at - began
+        service = lane.service
+        service.sum_s += spent
+        if spent < FINE_S:
+            service.fine += 1
+        else:
+            service.record_coarse(spent)
+        call.worker = None
+        call.is_open = call.is_running = False
+        call.is_settled = True
+        self._spare = call
+        del lane.calls[call]
+        guardian.opened -= 1
+        guardian.working -= 1
+        guardian.started_s = guardian.started_s - began if guardian.working else 0.0
+        guardian.dispatched -= 1
+        lane.dispatched -= 1
+        if guardian.is_metered:
+            guardian.meter(at)
+            guardian.remeter()
+        kernel.in_flight -= 1
+        lane.turn.in_flight -= 1
+        if lane.turn.waiting_sources:
+            leave(lane, 0)
+        if target is not None:
+            # Straight on into an operator that is a plain function; counted by the edge.
+            route.edge.inline += 1  # type: ignore[union-attr] # set together with route.lane
+            runlist.deadline = at + runlist.quantum
+            pass_on(target, event, at)
+        elif lane.quick:
+            guardian.processed += 1
+        else:
+            count(lane, event, Settled.PROCESSED, at)
+        if guardian.depth and guardian.workers > 1:
+            self._runner.wake(guardian)
+        if lane.open_edges <= 0:
+            try_close(lane)
+        if runlist.stack:
+            runlist.end()
+        else:
+            runlist.is_running = False
+        return at if target is None else self._now()
 
     async def _handle(
         self, lane: Lane, event: Event | None, edge: EdgeState | None, at: float
@@ -205,19 +337,15 @@ class Worker:
         try:
             if event is None:
                 result = await self._call(guardian.finish, scope)
-            elif self._is_plain:
-                result = await lane.process(event.payload, scope)
             else:
                 result = await self._call(guardian.process, event.payload, scope)
-                if isinstance(result, AsyncIterator):
-                    await self._carry_out(call, result)
-                    result = None
+            if isinstance(result, AsyncIterator):
+                await self._carry_out(call, result)
+                result = None
         except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
             self._raised(call, error)
         else:
-            at = self._now()
-            if not self._leave_at_once(call, result, at):
-                self._returned(call, result)
+            self._returned(call, result)
         finally:
             self.call = None
         return self._now()
@@ -232,57 +360,6 @@ class Worker:
         call.spent_s = 0.0
         lane.calls[call] = None
         return call
-
-    def _leave_at_once(self, call: Call, result: Any, at: float) -> bool:  # noqa: ANN401
-        """Settle a call in the short way: one output or none, order kept, room downstream.
-
-        What `complete`, `advance` and `settle` do for it, in one step. Returns False where
-        they have to, with nothing done yet.
-        """
-        lane = call.lane
-        guardian = self._guardian
-        event = call.event
-        if (
-            event is None
-            or call.is_cancelled
-            or lane.is_dead
-            or lane.extra is not None
-            or call.listed is not None
-            or (guardian.keeps_order and len(lane.calls) > 1)
-            or (result is not None and type(result) is not lane.plain)
-            or call.scope is not lane.scope
-        ):
-            return False
-        kernel = guardian.kernel
-        runlist = kernel.runlist
-        runlist.is_running = True
-        if result is not None:
-            route = lane.route
-            assert route is not None  # a plain class was seen: there is one
-            if route.hops:
-                output = make_event(lane, event, result)
-                hop = deliver(route, output, at)
-                if hop is not None:
-                    self._park(call, output, result, hop, at)
-                    return True
-                guardian.emitted += 1
-                guardian.blocked.fine += 1
-        close_worker(call, at)
-        guardian.service.record(call.spent_s)
-        call.is_settled = True
-        del lane.calls[call]
-        guardian.dispatched -= 1
-        lane.dispatched -= 1
-        guardian.remeter()
-        leave(lane)
-        count(lane, event, Settled.PROCESSED, at)
-        self._spare = call
-        if guardian.depth > 0 and guardian.workers > 1:
-            self._runner.wake(guardian)
-        if lane.open_edges <= 0:
-            try_close(lane)
-        runlist.end()
-        return True
 
     def _park(
         self,

@@ -50,9 +50,10 @@ class Histogram:
     def record_coarse(self, duration_s: float) -> None:
         """Count one duration of `FINE_S` or more; `sum_s` is the caller's to raise."""
         self._coarse[bisect_right(_BOUNDS, duration_s)] += 1
-        if duration_s > self._max_s:
+        # Not max() and min(): they are calls, and this is done for every event.
+        if duration_s > self._max_s:  # noqa: PLR1730
             self._max_s = duration_s
-        if duration_s < self._min_s:
+        if duration_s < self._min_s:  # noqa: PLR1730
             self._min_s = duration_s
 
     def take_back(self, duration_s: float) -> None:
