@@ -51,7 +51,7 @@ class SystemClock:
 
         Qt's coarse timers fire up to 5 % early, so the deadline is checked, not trusted.
         """
-        while (left := deadline - time.monotonic()) > 0:
+        while (left := deadline - time.monotonic()) > 0:  # noqa: ASYNC110 - nobody sets time
             await asyncio.sleep(left)
 
     async def sleep(self, delay_s: float) -> None:
@@ -103,7 +103,7 @@ class VirtualClock:
 
     async def sleep_until(self, deadline: float) -> None:
         """Wait until `deadline` has come on the virtual clock."""
-        while (left := deadline - self._loop.time()) > 0:
+        while (left := deadline - self._loop.time()) > 0:  # noqa: ASYNC110 - nobody sets time
             await asyncio.sleep(left)
 
     async def sleep(self, delay_s: float) -> None:
@@ -115,7 +115,7 @@ class VirtualClock:
         return self._loop.call_at(deadline, callback)
 
 
-class _JumpSelector(selectors.DefaultSelector):  # type: ignore[valid-type, misc]
+class _JumpSelector(selectors.DefaultSelector):
     """A selector that turns waiting into passing time."""
 
     def __init__(self, advance: Callable[[float], None]) -> None:
