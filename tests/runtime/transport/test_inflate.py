@@ -95,7 +95,12 @@ def test_a_body_that_is_cut_off_is_no_whole_body(encoding: str, kept: int) -> No
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity"])
 def test_a_whole_or_an_empty_body_ends_well(encoding: str) -> None:
     """A server may announce an encoding and send nothing."""
-    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}[encoding]
+    packs: dict[str, Callable[[bytes], bytes]] = {
+        "gzip": gzip.compress,
+        "deflate": zlib.compress,
+        "identity": bytes,
+    }
+    pack = packs[encoding]
     for body in (b"", pack(b"text" * 9)):
         inflater = Inflater(encoding)
         inflater.push(body)
