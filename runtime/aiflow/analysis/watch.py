@@ -1,0 +1,57 @@
+"""A watch over a run: keeps a few snapshots and says in a sentence how the run stands."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from aiflow.analysis.bottleneck import Bottleneck, bottleneck
+from aiflow.analysis.facts import Facts
+from aiflow.analysis.filling import Filling, filling
+from aiflow.metrics.snapshot import Snapshot
+
+#: Seconds that a bottleneck is judged over: shorter flickers, longer tells old news.
+SPAN_S = 2.0
+#: Seconds that the growth of a queue is judged over.
+GROWTH_S = 10.0
+#: Most snapshots kept, whoever calls however often.
+_MOST = 256
+
+
+class Watch:
+    """Looks at the snapshots of a run, one after another.
+
+    Args:
+        facts: of the plan that runs.
+
+    Attributes:
+        bottleneck: the node that others wait for now, None where nobody waits.
+        filling: queues that will be full soon.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._seen: deque[Snapshot] = deque(maxlen=_MOST)
+        self.bottleneck: Bottleneck | None = None
+        self.filling: tuple[Filling, ...] = ()
+
+    def see(self, snapshot: Snapshot) -> str:
+        """Take the newest snapshot and return how the run stands, "" where all flows."""
+        seen = self._seen
+        if seen and (seen[-1].started_at != snapshot.started_at or seen[-1].at > snapshot.at):
+            seen.clear()
+            self.bottleneck = None
+        while len(seen) > 1 and seen[1].at <= snapshot.at - GROWTH_S:
+            seen.popleft()
+        self.bottleneck = bottleneck(self._before(snapshot), snapshot, self._facts, self.bottleneck)
+        self.filling = filling(seen[0] if seen else None, snapshot)
+        seen.append(snapshot)
+        if self.bottleneck is not None:
+            return self.bottleneck.sentence
+        return self.filling[0].sentence if self.filling else ""
+
+    def _before(self, now: Snapshot) -> Snapshot | None:
+        """Return the newest snapshot that is `SPAN_S` old, else the oldest there is."""
+        for each in reversed(self._seen):
+            if each.at <= now.at - SPAN_S:
+                return each
+        return self._seen[0] if self._seen else None
