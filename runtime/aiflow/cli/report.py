@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from aiflow.analysis.facts import Facts
+from aiflow.analysis.summary import run_sentence
 from aiflow.metrics.snapshot import LatencyStats, NodeStats, Snapshot
-
-# A node that kept others waiting for less than this share of the run is no bottleneck.
-_WORTH_NAMING = 0.05
-# A node that nothing holds back, but that works more than this share of the run, sets its length.
-_MOSTLY_BUSY = 0.5
-
-_NOBODY_WAITED = "No node kept another waiting."
 
 _COLUMNS = (
     *("node", "received", "processed", "emitted", "dropped", "failed", "cancelled"),
@@ -52,8 +47,13 @@ def run_report(snapshot: Snapshot, sinks: Collection[str]) -> dict[str, Any]:
     }
 
 
-def summary_lines(snapshot: Snapshot) -> Iterator[str]:
-    """Yield what a person wants to know after a run, line by line."""
+def summary_lines(snapshot: Snapshot, facts: Facts) -> Iterator[str]:
+    """Yield what a person wants to know after a run, line by line.
+
+    Args:
+        snapshot: of a session that has ended.
+        facts: of the plan that ran.
+    """
     yield _headline(snapshot)
     outcomes = list(snapshot.conversations.values())
     if len(outcomes) > 1:
@@ -62,48 +62,9 @@ def summary_lines(snapshot: Snapshot) -> Iterator[str]:
     if drops := _drops(snapshot):
         yield drops
     if status_of(snapshot) != "failed":
-        yield slow_node_sentence(snapshot)
+        yield run_sentence(snapshot, facts)
     yield ""
     yield from _table([_COLUMNS, *map(_row, snapshot.nodes.values())])
-
-
-def slow_node_sentence(snapshot: Snapshot) -> str:
-    """Name the node that kept the others waiting, if there is one."""
-    elapsed = snapshot.at - snapshot.started_at
-    held = [
-        node.id
-        for node in snapshot.nodes.values()
-        if elapsed > 0 and node.backpressured_s / (elapsed * node.workers) > _WORTH_NAMING
-    ]
-    takers = [node for node in snapshot.nodes.values() if node.max_depth > 0]
-    if not takers:
-        return _NOBODY_WAITED
-    slow = max(takers, key=_busy)
-    if not held:
-        return _unheld_sentence(slow, snapshot)
-    limit = f" of {slow.queue_capacity}" if slow.queue_capacity else ", without a limit,"
-    waiting = [id for id in held if id != slow.id]
-    consequence = f"; {_listed(waiting)} waited for it" if waiting else ""
-    return (
-        f"{slow.id} was the slow consumer: busy {_busy(slow):.0%} of the time,"
-        f" at most {slow.max_depth:,}{limit} events in its queue{consequence}."
-    )
-
-
-def _unheld_sentence(slow: NodeStats, snapshot: Snapshot) -> str:
-    """Say what a slow node did where the strategy, not the policy, let nothing wait in a queue."""
-    busy = _busy(slow)
-    if busy > _MOSTLY_BUSY and snapshot.strategy == "callback":
-        return (
-            f"{slow.id} was the slow step: busy {busy:.0%} of the time, and nothing else moved"
-            " meanwhile, because a callback carries one event to its end before the next."
-        )
-    if busy > _MOSTLY_BUSY and slow.queue_capacity is None:
-        return (
-            f"{slow.id} was the slow consumer: busy {busy:.0%} of the time, and because its queue"
-            f" had no bound, nobody waited and {slow.max_depth:,} events piled up in it."
-        )
-    return _NOBODY_WAITED
 
 
 def _headline(snapshot: Snapshot) -> str:
@@ -187,8 +148,3 @@ def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
     for first, *rest in rows:
         cells = (f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True))
         yield "  ".join((f"{first:<{widths[0]}}", *cells))
-
-
-def _listed(names: list[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last

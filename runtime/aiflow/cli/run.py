@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from aiflow.analysis.facts import Facts
 from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.check import finding_line
 from aiflow.cli.console import complain, put_json, say
@@ -182,7 +183,7 @@ def _report(
             report |= {"status": "failed", "error": errors[0]}
         put_json(report)
     else:
-        for line in summary_lines(snapshot):
+        for line in summary_lines(snapshot, Facts.of_plan(plan)):
             say(line)
     for error in errors:
         complain(error)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from aiflow.analysis.facts import Facts
 from aiflow.cli.console import put
 from aiflow.cli.interrupts import Interrupts
 from aiflow.cli.linefile import LineFile
@@ -127,8 +128,7 @@ class _Run:
         """Run what goes on beside the session, and end it with the session."""
         async with contextlib.AsyncExitStack() as stack:
             if not self._job.is_quiet and not self._clock.is_virtual and _has_terminal():
-                sources = {id for id, node in self._job.plan.nodes.items() if node.is_source}
-                table = LiveTable(self._session.snapshot, sources)
+                table = LiveTable(self._session.snapshot, Facts.of_plan(self._job.plan))
                 await stack.enter_async_context(table)
                 self._write = table.line
             tasks = [

@@ -12,6 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from aiflow.analysis.facts import Facts
+from aiflow.analysis.watch import Watch
 from aiflow.metrics.snapshot import NodeStats, Snapshot
 
 REFRESH_S = 0.2
@@ -33,18 +35,19 @@ class LiveTable:
 
     Args:
         take: returns the newest snapshot.
-        sources: ids of the nodes that have no queue.
+        facts: of the plan that runs.
         console: where to draw; None is the terminal there is.
     """
 
     def __init__(
         self,
         take: Callable[[], Snapshot],
-        sources: Collection[str] = (),
+        facts: Facts,
         console: Console | None = None,
     ) -> None:
         self._take = take
-        self._sources = sources
+        self._sources = facts.sources
+        self._watch = Watch(facts)
         # Drawn on stdout where that is the terminal too, so that sinks' lines and the table
         # do not overwrite one another; else on stderr, and stdout stays clean.
         on_stdout = sys.stdout is not None and sys.stdout.isatty()
@@ -103,7 +106,9 @@ class LiveTable:
             snapshot = self._take()
             self._measure(snapshot)
             self._print_lines()
-            self._live.update(render(snapshot, self._rates, self._sources), refresh=True)
+            sentence = self._watch.see(snapshot)
+            table = render(snapshot, self._rates, self._sources, sentence)
+            self._live.update(table, refresh=True)
             await asyncio.sleep(REFRESH_S)
 
     def _measure(self, now: Snapshot) -> None:
@@ -124,7 +129,10 @@ class LiveTable:
 
 
 def render(
-    snapshot: Snapshot, rates: dict[str, tuple[float, float]], sources: Collection[str] = ()
+    snapshot: Snapshot,
+    rates: dict[str, tuple[float, float]],
+    sources: Collection[str] = (),
+    sentence: str = "",
 ) -> Table:
     """Return the table of one snapshot.
 
@@ -132,6 +140,7 @@ def render(
         snapshot: the newest.
         rates: node id -> events per second that came and that were done.
         sources: ids of the nodes that have no queue.
+        sentence: how the run stands, below the table.
     """
     table = Table(title=_title(snapshot), title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("node", no_wrap=True)
@@ -144,6 +153,8 @@ def render(
     for node in snapshot.nodes.values():
         queue = ("", "") if node.id in sources else _queue(node)
         table.add_row(node.id, *queue, *_cells(node, *rates.get(node.id, (0.0, 0.0))))
+    if sentence:
+        table.caption, table.caption_justify = Text(sentence), "left"
     return table
 
 

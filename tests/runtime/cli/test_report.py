@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aiflow.cli.report import run_report, slow_node_sentence, status_of, summary_lines
+from aiflow.analysis.facts import Facts
+from aiflow.cli.report import run_report, status_of, summary_lines
 from aiflow.metrics.snapshot import LatencyStats, NodeStats, Outcome, Snapshot
 
 SPEECH = NodeStats(
@@ -34,6 +35,7 @@ SNAPSHOT = Snapshot(
     model_ttft_ms=101.23456,
     ttfpt_ms=112.5,
 )
+FACTS = Facts({"model": ("speech",), "speech": ()}, frozenset({"model"}), {})
 
 
 def test_the_report_has_the_designed_keys_and_no_other() -> None:
@@ -73,55 +75,16 @@ def test_one_failed_conversation_fails_the_run() -> None:
     assert status_of(replace(SNAPSHOT, phase="cancelled")) == "cancelled"
 
 
-def test_the_summary_names_the_slow_consumer() -> None:
-    """Who was slow, how full it was, and who waited."""
-    assert slow_node_sentence(SNAPSHOT) == (
-        "speech was the slow consumer: busy 95% of the time, at most 8 of 8 events in its"
-        " queue; model waited for it."
-    )
-
-
-def test_nobody_is_blamed_where_nobody_waited() -> None:
-    """A busy node is no bottleneck while the others are not held back."""
-    free = replace(SNAPSHOT, nodes={"speech": SPEECH, "model": replace(MODEL, backpressured_s=0)})
-
-    assert slow_node_sentence(free) == "No node kept another waiting."
-
-
-def test_a_queue_without_a_bound_is_named_for_what_piled_up_in_it() -> None:
-    """Nobody waited, and that is the trouble."""
-    grown = replace(SPEECH, queue_capacity=None, max_depth=1275)
-    nodes = {"speech": grown, "model": replace(MODEL, backpressured_s=0)}
-
-    sentence = slow_node_sentence(replace(SNAPSHOT, nodes=nodes, strategy="unbounded", bound=None))
-
-    assert sentence == (
-        "speech was the slow consumer: busy 95% of the time, and because its queue had no bound,"
-        " nobody waited and 1,275 events piled up in it."
-    )
-
-
-def test_a_callback_that_stands_still_is_not_called_free() -> None:
-    """No queue fills where one event is carried to its end, yet all wait for the slow step."""
-    nodes = {
-        "speech": replace(SPEECH, queue_capacity=1, max_depth=1),
-        "model": replace(MODEL, backpressured_s=0),
-    }
-
-    sentence = slow_node_sentence(replace(SNAPSHOT, nodes=nodes, strategy="callback"))
-
-    assert sentence.startswith("speech was the slow step: busy 95% of the time, and nothing else")
-
-
 def test_the_summary_fits_what_happened() -> None:
     """Headline, drops with reasons, and a line per node."""
-    lines = list(summary_lines(SNAPSHOT))
+    lines = list(summary_lines(SNAPSHOT, FACTS))
 
     assert lines[0] == (
         "completed in 10.0 s · at most 9 events in flight (a bound of 10)"
         " · first token after 112 ms (model 101 ms)"
     )
     assert lines[1] == "dropped: speech 2 (oldest)"
+    assert lines[2].startswith("speech was the slow consumer")
     assert [line.split()[0] for line in lines[4:]] == ["node", "model", "speech"]
 
 
@@ -129,7 +92,7 @@ def test_many_conversations_are_counted_by_outcome() -> None:
     """A person cannot read a thousand names."""
     many: dict[str, Outcome] = {"c1": "completed", "c2": "failed", "c3": "completed"}
 
-    lines = list(summary_lines(replace(SNAPSHOT, conversations=many, bound=None)))
+    lines = list(summary_lines(replace(SNAPSHOT, conversations=many, bound=None), FACTS))
 
     assert "no bound" in lines[0]
     assert lines[1] == "3 conversations: 2 completed, 1 failed"

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from aiflow.analysis.facts import Facts
 from aiflow.cli.table import LiveTable, render
 from aiflow.metrics.snapshot import LatencyStats, NodeStats, Snapshot
 
@@ -81,12 +82,24 @@ def test_a_source_has_no_queue_to_draw() -> None:
     assert not {"■", "□"} & set(text)
 
 
+def test_how_the_run_stands_is_told_below_the_table() -> None:
+    """Names in square brackets are no markup."""
+    console = Console(file=io.StringIO(), width=140)
+
+    console.print(render(SNAPSHOT, {}, (), "speech is the bottleneck [bold]here."))
+
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().rstrip().endswith("speech is the bottleneck [bold]here.")
+
+
 def test_lines_of_sinks_go_above_the_table() -> None:
     """A line printed while the table lives is not overwritten."""
     console = Console(file=io.StringIO(), width=140, force_terminal=True)
 
     async def live() -> None:
-        async with LiveTable(lambda: SNAPSHOT, console=console) as table:
+        async with LiveTable(
+            lambda: SNAPSHOT, Facts.of_snapshot(SNAPSHOT), console=console
+        ) as table:
             table.line("speech │ Hello [bold]there[/bold]")
 
     asyncio.run(live())
