@@ -1,7 +1,7 @@
 """The rows of a list of operators, as Qt reads and paints them.
 
 A row is a heading, an operator, or a plug-in that could not be loaded. Operators can be
-dragged out: the drag carries the operator's id as `MIME_OPERATOR`.
+dragged out: the drag carries the operator's id as `OPERATOR_MIME`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from aiflow.errors import PluginError
 from aiflow_studio.palette.model import Entry, heading_of
+from aiflow_studio.ui.drag import OPERATOR_MIME
 from aiflow_studio.ui.theme import Theme
-
-#: What a drag from the palette carries: the operator's id in UTF-8.
-MIME_OPERATOR = "application/x-aiflow-operator"
 
 _Index = QModelIndex | QPersistentModelIndex
 _ROW = Qt.ItemDataRole.UserRole
@@ -115,13 +113,13 @@ class RowModel(QAbstractListModel):
 
     def mimeTypes(self) -> list[str]:
         """Name the one format."""
-        return [MIME_OPERATOR]
+        return [OPERATOR_MIME]
 
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
         """Return the id of the operator that is dragged."""
         data = QMimeData()
         for entry in filter(None, map(self.entry, indexes)):
-            data.setData(MIME_OPERATOR, entry.id.encode())
+            data.setData(OPERATOR_MIME, entry.id.encode())
         return data
 
 

@@ -34,8 +34,7 @@ from aiflow_studio.canvas.nodegraphqt.sheet import Sheet
 from aiflow_studio.canvas.nodegraphqt.style import Style
 from aiflow_studio.canvas.nodegraphqt.wire import Wire
 from aiflow_studio.canvas.rules import WireRules
-
-OPERATOR_MIME = "application/x-aiflow-operator"
+from aiflow_studio.ui.drag import OPERATOR_MIME
 
 _WHEEL_STEP = 1.0015
 _PINCH = Qt.NativeGestureType.ZoomNativeGesture

@@ -8,7 +8,7 @@ from PySide6.QtGui import QContextMenuEvent, QDragEnterEvent, QDropEvent, QWheel
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
-from aiflow_studio.canvas.nodegraphqt.viewer import OPERATOR_MIME
+from aiflow_studio.ui.drag import OPERATOR_MIME
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 

@@ -11,7 +11,7 @@ from aiflow.operators.registry import Catalog
 from aiflow.types import TOKEN
 from aiflow_studio.palette.panel import PalettePanel
 from aiflow_studio.palette.popup import OperatorSearch
-from aiflow_studio.palette.rows import MIME_OPERATOR
+from aiflow_studio.ui.drag import OPERATOR_MIME
 from aiflow_studio.ui.theme import DARK, LIGHT
 
 CATALOG = Catalog.load()
@@ -113,8 +113,8 @@ def test_a_drag_carries_the_operator_s_id(palette):
 
     data = model.mimeData([model.find("chunker")])
 
-    assert data.formats() == [MIME_OPERATOR]
-    assert bytes(data.data(MIME_OPERATOR)) == b"chunker"
+    assert data.formats() == [OPERATOR_MIME]
+    assert bytes(data.data(OPERATOR_MIME)) == b"chunker"
     assert not model.flags(model.index(0)) & Qt.ItemFlag.ItemIsDragEnabled
 
 
