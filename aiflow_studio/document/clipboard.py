@@ -32,11 +32,6 @@ def to_mime(fragment: Graph) -> QMimeData:
     return data
 
 
-def holds_graph(data: QMimeData) -> bool:
-    """Say whether the clipboard may hold a graph, without reading all of it."""
-    return data.hasFormat(MIME) or (data.hasText() and data.text()[:1000].lstrip()[:1] == "{")
-
-
 def from_mime(data: QMimeData | None) -> Graph:
     """Return the graph that a clipboard holds.
 
