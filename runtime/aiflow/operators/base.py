@@ -81,7 +81,6 @@ class Operator(Generic[P]):
         side_effects: the weakest promise that is true.
         is_blocking: `process` blocks its thread and runs in an executor.
         max_outputs: most outputs of one list, 1 or more.
-        is_deterministic: same inputs and seed, same outputs, also on the virtual clock.
         runs_on_virtual_clock: False where it needs a socket, a device or a child process.
         default_policy: given policy members of a node when it is added; plain JSON values.
         folders: where relative paths in the params are looked up, first match wins: the
