@@ -12,7 +12,6 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from aiflow.compiler.diagnostics import Severity
 from aiflow.errors import GraphFileError
 from aiflow.graph import codec
 from aiflow.graph.model import Graph
@@ -139,8 +138,7 @@ class FileDesk(QObject):
 
     async def export(self) -> bool:
         """Write the canonical graph without layout and notes; say whether it was written."""
-        compiled = self._linter.check_now()
-        errors = sum(each.severity is Severity.ERROR for each in compiled.diagnostics)
+        errors = len(self._linter.check_now().errors)
         if errors:
             count = "an error" if errors == 1 else f"{errors} errors"
             question = f"The graph has {count} and will not run as it is. Export it all the same?"

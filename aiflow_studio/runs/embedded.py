@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from aiflow.compiler.compile import compile as compile_graph
-from aiflow.compiler.diagnostics import Severity
 from aiflow.compiler.plan import Plan
 from aiflow.compiler.strategies import apply_strategy
 from aiflow.engine.outputs import OutputLine
@@ -57,8 +56,7 @@ class EmbeddedHost:
         base = Path(request.base) if request.base else None
         compiled = compile_graph(codec.loads(request.graph, "the graph"), self._catalog, base=base)
         if compiled.plan is None:
-            errors = [d for d in compiled.diagnostics if d.severity is Severity.ERROR]
-            raise CompileError([f"{d.code}: {d.message}" for d in errors])
+            raise CompileError([f"{each.code}: {each.message}" for each in compiled.errors])
         plan = apply_strategy(compiled.plan, request.strategy)
         self._error, self._phase = None, "running"
         self._session = Session(
