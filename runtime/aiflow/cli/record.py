@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +16,7 @@ from aiflow.errors import ResourceError
 from aiflow.providers.dialect import dialect_names
 from aiflow.providers.known import KNOWN, KnownProvider
 from aiflow.providers.messages import ChatMessage, ChatRequest, Effort, Reasoning, Sampling
-from aiflow.providers.reading import lines
+from aiflow.providers.reading import plain
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.transport.excerpt import place_of
 from aiflow.transport.trace import Trace
@@ -99,10 +98,8 @@ async def _record(provider: Provider, request: ChatRequest, path: Path) -> None:
         stream = provider.stream_chat(request, record_to=path)
         async for payload, at in stream:
             sent_at = stream.request_sent_at
-            (line,) = lines([payload])
-            put_json(
-                {"at": at - (at if sent_at is None else sent_at), **json.loads(line)}, indent=None
-            )
+            since_s = at - (at if sent_at is None else sent_at)
+            put_json({"at": since_s, **plain(payload)}, indent=None)
     finally:
         await provider.stop()
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from aiflow.cli.console import put, put_json, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.clock import SystemClock
+from aiflow.events import Payload
 from aiflow.graph.shipped import graphs_dir
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import find_dialect
 from aiflow.providers.profile import DEFAULT_PROFILE
-from aiflow.providers.reading import lines
+from aiflow.providers.reading import plain
 from aiflow.resources import find_file
 from aiflow.transport.trace import Trace
 from aiflow.transport.trace_server import TraceServer
@@ -108,11 +109,10 @@ async def _play(trace: Trace, speed: float) -> None:
     for at, data in trace.pieces():
         if speed:
             await clock.sleep_until(began + at / speed)
-        _print(at, decoder, data)
-    for line in lines(decoder.close(clean=trace.check() == "closed")):
-        put_json({"at": at, **json.loads(line)}, indent=None)
+        _print(at, decoder.feed(data))
+    _print(at, decoder.close(clean=trace.check() == "closed"))
 
 
-def _print(at: float, decoder: StreamDecoder, data: bytes) -> None:
-    for line in lines(decoder.feed(data)):
-        put_json({"at": at, **json.loads(line)}, indent=None)
+def _print(at: float, payloads: Iterable[Payload]) -> None:
+    for payload in payloads:
+        put_json({"at": at, **plain(payload)}, indent=None)

@@ -180,10 +180,11 @@ def summarize(payloads: Iterable[Payload]) -> dict[str, Any]:
 def lines(payloads: Iterable[Payload]) -> Iterator[str]:
     """Yield each payload as one line of JSON, without its line end; `type` says what it is."""
     for payload in payloads:
-        yield json.dumps(_plain(payload), ensure_ascii=False)
+        yield json.dumps(plain(payload), ensure_ascii=False)
 
 
-def _plain(payload: Payload) -> dict[str, Any]:
+def plain(payload: Payload) -> dict[str, Any]:
+    """Return a payload as plain values; `type` says what it is."""
     if isinstance(payload, Control):
         return {"type": payload.kind, **msgspec.to_builtins(payload.data)}
     fields: dict[str, Any] = msgspec.to_builtins(payload)
