@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,11 +12,11 @@ from pydantic import Field
 
 from aiflow.errors import InputFileError
 from aiflow.operators.base import Operator, Params, Port
+from aiflow.operators.names import kind_of
 from aiflow.operators.scope import Scope
 from aiflow.policies import Policy, SideEffects, State
 from aiflow.types import ANY
 
-_INNER_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _LONGEST_LINE = 2**20
 # What the first line of a graph, of a trace or of a run's events has, and a log's has not.
 _OURS = {"format", "aiflow-trace"}
@@ -122,7 +121,7 @@ def json_line(payload: object, scope: Scope) -> bytes:
         "conversation": scope.conversation,
         "turn": scope.turn,
         "sequence": scope.sequence,
-        "type": _INNER_CAPITAL.sub("-", type(payload).__name__).lower(),
+        "type": kind_of(payload),
         "payload": payload,
         "created_at": round(scope.created_at, 6),
     }
