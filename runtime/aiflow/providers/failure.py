@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 from aiflow.errors import ProviderError
 from aiflow.providers.text import scrub
+from aiflow.transport.failures import is_transient
 
 FailureKind = Literal[
     "connection", "first_byte_timeout", "idle_timeout", "status", "protocol", "stream", "incomplete"
@@ -32,8 +33,6 @@ _PASSING_WORDS = (
     "insufficient_system_resource",
     "bad_gateway",
 )
-_PASSING_STATUS = frozenset({408, 409, 425, 429})
-_FIRST_SERVER_ERROR = 500
 _FIRST_ERROR = 400
 _LAST_STATUS = 599
 
@@ -128,7 +127,8 @@ class Failure:
             code=scrub(code) if isinstance(code, str) else code,
             type=word,
             status=status,
-            retryable=is_passing_status(status) or any(map(_passes, (word, code, name))),
+            retryable=(status is not None and is_transient(status))
+            or any(map(_passes, (word, code, name))),
             status_name=name or None,
         )
 
@@ -145,11 +145,6 @@ class Failure:
         if value.get("detail") or value.get("message"):
             return cls.of_report(value)
         return cls(f"the provider's answer is JSON, but not {wanted}", "protocol")
-
-
-def is_passing_status(status: int | None) -> bool:
-    """Say whether a request that got this HTTP status may succeed when it is sent again."""
-    return status is not None and (status in _PASSING_STATUS or status >= _FIRST_SERVER_ERROR)
 
 
 def _passes(word: object) -> bool:
