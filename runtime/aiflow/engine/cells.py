@@ -3,6 +3,8 @@
 Data and the questions that can be answered from it alone. What happens to an event is told
 in `inline` (operators that are plain functions), `delivery` (the way over an edge),
 `settling` (its end), `ending` (terminals), `workers` (operators that await) and `cancelling`.
+
+It is long because these classes know one another: apart, each file would import the others.
 """
 
 from __future__ import annotations

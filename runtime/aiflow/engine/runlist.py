@@ -16,15 +16,19 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from math import ceil
 from typing import Any, Protocol
 
 from aiflow.clock import VirtualLoop
 
 #: How long the engine keeps one turn of the event loop to itself.
 BUDGET_S = 0.004
+#: Shortest slice of that time; where more want one, some have to wait for the next turn.
+QUANTUM_S = 0.00025
 #: Events per slice on a virtual clock.
 SLICE_EVENTS = 64
 
+_SLICES = int(BUDGET_S / QUANTUM_S)
 _ATTRIBUTE = "_aiflow_run_list"
 
 
@@ -143,19 +147,30 @@ class RunList:
     def _turn(self) -> None:
         self._is_scheduled = False
         self.is_running = True
-        end = self.deadline = self.now() + BUDGET_S
-        waiting = len(self._line)
-        self.quantum = BUDGET_S / max(1, waiting + len(self._breathers))
-        self._let_breathers_go()
+        begun = self.now()
+        waiting, sharers = len(self._line), len(self._line) + len(self._breathers)
+        self.quantum = max(QUANTUM_S, BUDGET_S / max(1, sharers))
+        # Tasks run after this, each for a quantum: what they will need is not used here.
+        tasks = (
+            min(len(self._breathers), ceil(len(self._breathers) / sharers * _SLICES))
+            if sharers
+            else 0
+        )
+        end = begun + max(self.quantum, BUDGET_S - tasks * self.quantum)
         try:
+            self.deadline = end
             self.drain()
             while waiting and not self.stack and (at := self.now()) < end:
                 waiting -= 1
-                self.deadline = at + self.quantum
+                self.deadline = min(end, at + self.quantum)
                 self._line.popleft().run_slice()
+                if self.stack:
+                    self.deadline = end
+                    self.drain()
+            self._let_go(tasks)
         finally:
             self.is_running = False
-            if self.stack or self._line:
+            if self.stack or self._line or self._breathers:
                 self.wake()
             else:
                 self.look_around()
@@ -171,8 +186,8 @@ class RunList:
             for watcher in tuple(self._watchers):
                 watcher()
 
-    def _let_breathers_go(self) -> None:
-        for _ in range(len(self._breathers)):
+    def _let_go(self, tasks: int) -> None:
+        for _ in range(tasks):
             breather = self._breathers.popleft()
             if not breather.done():
                 breather.set_result(None)

@@ -74,7 +74,7 @@ class Weaver:
     def _lane(self, guardian: Guardian, turn: Turn) -> Lane:
         node = guardian.node
         wanted = node.resources or {}
-        blank = Context[Any](
+        blank: Context[Any] = Context(
             None, turn.conversation, turn.number, guardian.id, 0, created_at=turn.opened_at
         )
         scope = EngineScope(
