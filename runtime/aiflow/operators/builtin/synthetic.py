@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from string import Formatter
 from typing import ClassVar
 
 from pydantic import Field, field_validator
@@ -11,6 +12,9 @@ from aiflow.events import Token
 from aiflow.operators.base import Emit, Params, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.types import TOKEN
+
+_NAMES = ("n", "conversation")
+_ADVICE = "write {n} or {conversation}, and {{ for a brace"
 
 
 class SyntheticParams(Params):
@@ -73,13 +77,15 @@ class SyntheticParams(Params):
     @field_validator("text")
     @classmethod
     def _text_names_only_what_there_is(cls, text: str) -> str:
+        # Read, not filled: a width such as {n:>999999999} would take the memory of the machine,
+        # and a graph is checked as soon as it is opened.
         try:
-            text.format(n=1, conversation="c1")
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise ValueError(
-                f"{text!r} has a place that cannot be filled ({error});"
-                " write {n} or {conversation}, and {{ for a brace"
-            ) from error
+            places = [part[1:] for part in Formatter().parse(text) if part[1] is not None]
+        except ValueError as error:
+            raise ValueError(f"{text!r} cannot be read ({error}); {_ADVICE}") from error
+        for name, width, conversion in places:
+            if name not in _NAMES or width or conversion:
+                raise ValueError(f"{text!r} has a place that cannot be filled; {_ADVICE}")
         return text
 
 

@@ -62,7 +62,9 @@ def test_the_template_names_number_and_conversation() -> None:
     assert run.at("out")[0].text == "{c1:1}"
 
 
-@pytest.mark.parametrize("text", ["{who}", "{", "{0}", "{n.real.x}"])
+@pytest.mark.parametrize(
+    "text", ["{who}", "{", "{0}", "{}", "{n.real}", "{n!r}", "{n:>9999999999}", "{n:{n}}"]
+)
 def test_a_template_that_cannot_be_filled_is_an_error_of_the_params(text: str) -> None:
     """It is found before the run, and the message says what may be written."""
     with pytest.raises(ValidationError, match=r"write \{n\} or \{conversation\}"):
