@@ -1,8 +1,8 @@
 """Stand-ins: operators that take the time and make the outputs that real ones were seen to.
 
 With them a plan runs again on the virtual clock without model, tool, file or device: only
-queues, workers and windows are real. Times are means and ratios are kept evenly, so that the
-same measurement gives the same answer each time.
+queues, workers and windows are real. Times are drawn from those measured and shares of outputs
+are kept evenly, so that the same measurement gives the same answer each time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aiflow.analysis.spread import Spread
 from aiflow.compiler.plan import NodePlan, Plan
 from aiflow.events import Message, Payload, Token
 from aiflow.metrics.instruments import Histogram
@@ -31,21 +32,21 @@ class Pace:
 
     Attributes:
         count: events of one conversation. `conversations`: how many there are.
-        pause_s: time from one event to the next.
+        pause: times from one event to the next.
         is_open: events are due at their times whether or not they are taken, as in a model
             that talks on; else the pause begins when the last has left.
     """
 
     count: int
     conversations: int
-    pause_s: float
+    pause: Spread
     is_open: bool
 
 
 class _Step(Operator[NoParams]):
     """What stands in for an operator; see `stand_in`."""
 
-    seconds: float
+    service: Spread
     shares: Mapping[str, float]
     payloads: Mapping[str, Payload | None]
 
@@ -71,7 +72,7 @@ class _QuickStep(_Step):
 
 class _SlowStep(_Step):
     async def process(self, payload: Any, scope: Scope) -> AsyncIterator[Emit]:  # noqa: ANN401
-        await scope.sleep(self.seconds)
+        await scope.sleep(self.service.draw(scope.random))
         for output in self.outputs_due(payload, scope):
             yield output
 
@@ -79,12 +80,13 @@ class _SlowStep(_Step):
 class _End(Operator[NoParams]):
     """What stands in for a sink, and notes how old events are when they are done."""
 
-    seconds: float
-    ages: Histogram
+    service: Spread
+    ages: Histogram | None
 
     async def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
-        await scope.sleep(self.seconds)
-        self.ages.record(max(0.0, scope.clock.now() - scope.created_at))
+        await scope.sleep(self.service.draw(scope.random))
+        if self.ages is not None:
+            self.ages.record(max(0.0, scope.clock.now() - scope.created_at))
 
 
 class _Spring(Source[NoParams]):
@@ -99,22 +101,23 @@ class _Spring(Source[NoParams]):
 
     async def stream(self, scope: Scope) -> AsyncIterator[Emit]:
         sent = dict.fromkeys(self.shares, 0)
-        due = scope.clock.now()
+        chance, due = scope.random, scope.clock.now()
         for number in range(1, self.pace.count + 1 if sent else 1):
+            pause_s = self.pace.pause.draw(chance)
             if self.pace.is_open:
                 await scope.sleep_until(due)
-            elif self.pace.pause_s:
-                await scope.sleep(self.pace.pause_s)
+            elif pause_s:
+                await scope.sleep(pause_s)
             # The port that is furthest behind its share; on a tie the first.
             port = max(sent, key=lambda each: self.shares[each] * number - sent[each])
             sent[port] += 1
             at = due if self.pace.is_open else None
             yield Emit(port, self.payloads[port] or Token(""), at)
-            due += self.pace.pause_s
+            due += pause_s
 
 
 def stand_ins(
-    plan: Plan, measured: Snapshot, paces: Mapping[str, Pace], ages: Histogram
+    plan: Plan, measured: Snapshot, paces: Mapping[str, Pace], behind: str, ages: Histogram
 ) -> dict[str, NodePlan]:
     """Return the nodes of a plan with a stand-in for each operator.
 
@@ -122,41 +125,54 @@ def stand_ins(
         plan: that was measured.
         measured: a snapshot of its run.
         paces: of its sources.
-        ages: gets the age of every event that a sink is done with.
+        behind: the node that is looked at.
+        ages: gets the age of every event that a sink behind that node is done with.
     """
+    sinks = _reached(plan, behind)
     return {
-        id: _with(node, stand_in(plan, node, measured, paces.get(id), ages))
+        id: _with(
+            node, stand_in(plan, node, measured, paces.get(id), ages if id in sinks else None)
+        )
         for id, node in plan.nodes.items()
     }
 
 
 def stand_in(
-    plan: Plan, node: NodePlan, measured: Snapshot, pace: Pace | None, ages: Histogram
+    plan: Plan, node: NodePlan, measured: Snapshot, pace: Pace | None, ages: Histogram | None
 ) -> Operator[NoParams]:
     """Return what stands in for one node's operator."""
     real, stats = node.operator, measured.nodes.get(node.id, NodeStats(node.id))
     counts = port_counts(node, measured)
     done = sum(counts.values()) if node.is_source else stats.processed
-    seconds = service_s(node, stats)
+    service = service_times(node, stats)
     body: dict[str, Any] = {
         "name": real.name,
         "inputs": real.inputs,
         "outputs": real.outputs,
         "max_outputs": real.max_outputs,
         "kept_events": lambda _: real.kept_events(),
-        "seconds": seconds,
+        "service": service,
         "shares": {port: count / done if done else 1.0 for port, count in counts.items()},
         "payloads": {port: _payload(plan, node, port) for port in counts},
         "ages": ages,
         "pace": pace,
     }
-    kind: type[Operator[NoParams]] = _SlowStep if seconds > _NO_TIME_S else _QuickStep
+    kind: type[Operator[NoParams]] = _SlowStep if service.mean_s > _NO_TIME_S else _QuickStep
     if node.is_source:
         kind = _Spring
     elif node.is_sink:
         kind = _End
     made: Operator[NoParams] = type("StandIn", (kind,), body)(NoParams())
     return made
+
+
+def _reached(plan: Plan, start: str) -> set[str]:
+    """Return a node and all that its events may come to."""
+    found = {start}
+    for id in plan.nodes:  # sources first, so a sender comes before its receivers
+        if id in found:
+            found |= {edge.target for edge in plan.edges.values() if edge.source == id}
+    return found
 
 
 def port_counts(node: NodePlan, measured: Snapshot) -> dict[str, int]:
@@ -168,12 +184,14 @@ def port_counts(node: NodePlan, measured: Snapshot) -> dict[str, int]:
     }
 
 
-def service_s(node: NodePlan, stats: NodeStats) -> float:
-    """Return the mean time of one event: measured, else declared, else none."""
+def service_times(node: NodePlan, stats: NodeStats) -> Spread:
+    """Return how long an event takes: as measured, else as declared, else no time."""
     if stats.service.count:
-        return stats.service.sum_s / stats.service.count
+        return Spread.of(stats.service)
     declared = node.policy.service_time_s
-    return (declared if declared is not None else node.operator.service_time_s()) or 0.0
+    return Spread.always(
+        (declared if declared is not None else node.operator.service_time_s()) or 0
+    )
 
 
 def _with(node: NodePlan, operator: Operator[NoParams]) -> NodePlan:

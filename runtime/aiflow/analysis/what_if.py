@@ -1,9 +1,10 @@
 """What if: depth, latency and loss under another policy, computed before anybody changes it.
 
-The plan runs again on the virtual clock, with stand-ins that take the measured times. What
-that cannot know: times that depend on the load (a model that slows down when asked twice at
-once) or on the payload, retries, and what a source held back would have sent meanwhile
-unless its params say its rate. The same arguments give the same answer, to the last bit.
+The plan runs again on the virtual clock, with stand-ins whose times are drawn from those
+measured. What that cannot know: times that depend on the load (a model that slows down when
+asked twice at once) or on the payload, retries, and what a source held back would have sent
+meanwhile, unless its params or the caller say its rate. The
+same arguments give the same answer, to the last bit.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from aiflow.analysis.spread import Spread
 from aiflow.analysis.stand_ins import Pace, port_counts, stand_ins
 from aiflow.analysis.wording import duration
 from aiflow.clock import VirtualLoop
@@ -29,6 +31,8 @@ LONGEST_S = 600.0
 _SHORTEST_S, _AS_LONG_S = 10.0, 60.0
 #: Most events that all sources of one what-if send together.
 MOST_EVENTS = 20_000
+# A source that stood still for less than this share of the time was as fast as it is.
+_FREE = 0.05
 _SINGLE = (State.SERIALIZED, State.TRANSACTIONAL)
 
 
@@ -65,10 +69,10 @@ class Outcome:
     Attributes:
         bound: most events that the runtime could hold then; `max_in_flight` what it held.
         mean_depth: over the whole time.
-        latency_p50_ms: age of an event when a sink is done with it, from its arrival at the
-            source; `latency_p99_ms` likewise.
+        latency_p50_ms: age of an event, from its arrival at the source, when a sink behind the
+            node is done with it; `latency_p99_ms` likewise.
         lost: events dropped at any node; `loss` their share of those the sources sent.
-        done_per_s: events that all sinks were done with, each second.
+        done_per_s: events that those sinks were done with, each second.
         duration_s: until all was done, or until it was cut off.
         is_over: all was done; False where it was cut off.
     """
@@ -124,8 +128,8 @@ def what_if(
         measured: a snapshot of its run, the last or a later one.
         changes: each is tried by itself.
         rates: source -> events per second of one conversation, for a source whose params do
-            not say it. Without either, a source sends on as fast as it was seen to while
-            nothing held it back.
+            not say it; a `Watch` has what it saw while nothing held the source back. Without
+            either, a source sends on as fast as it was seen to while it could.
 
     Raises:
         ValueError: a change names no node that takes one, or cannot be; the plan is not of
@@ -187,6 +191,10 @@ def _pace(plan: Plan, node: NodePlan, measured: Snapshot, rate: float | None) ->
     """Return how a source sends: as declared or told, else as it did while it could."""
     sent = sum(port_counts(node, measured).values())
     stats = measured.nodes.get(node.id, NodeStats(node.id))
+    elapsed_s = measured.at - measured.started_at
+    # Held back, a source hands over what it has stored at once: its times tell nothing then.
+    is_free = stats.backpressured_s <= _FREE * elapsed_s
+    times = Spread.of(stats.service) if is_free else Spread.always(0.0)
     if rate is None and isinstance(node.operator, Source):
         rate = node.operator.rate_per_s()
     opened = max(1, len(measured.conversations) + measured.waiting_conversations)
@@ -195,14 +203,16 @@ def _pace(plan: Plan, node: NodePlan, measured: Snapshot, rate: float | None) ->
     conversations = min(opened, max(1, MOST_EVENTS // (10 * springs)))
     most = max(1, MOST_EVENTS // (conversations * springs))
     count = min(most, -(-sent // opened)) if has_ended else most
-    if rate is not None:
-        return Pace(count, conversations, 1 / rate if rate > 0 else 0.0, is_open=rate > 0)
-    return Pace(count, conversations, stats.busy_s / sent if sent else 0.0, is_open=False)
+    is_open = rate is not None and rate > 0
+    pause_s = 1 / rate if rate else 0.0
+    if rate is None and sent:
+        pause_s = stats.busy_s / sent
+    return Pace(count, conversations, times.scaled(pause_s), is_open)
 
 
 def _outcome(change: Change, plan: Plan, measured: Snapshot, paces: Mapping[str, Pace]) -> Outcome:
     ages = Histogram()
-    played = replace(plan, nodes=stand_ins(plan, measured, paces, ages), resources={})
+    played = replace(plan, nodes=stand_ins(plan, measured, paces, change.node, ages), resources={})
     limit_s = LONGEST_S
     if measured.phase in ("idle", "running", "draining"):
         limit_s = min(_AS_LONG_S, max(_SHORTEST_S, measured.at - measured.started_at))

@@ -14,7 +14,7 @@ def duration(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:.1f} s"
     milliseconds = seconds * 1e3
-    return f"{milliseconds:.0f} ms" if milliseconds >= 1 else f"{milliseconds:.3f} ms"
+    return f"{milliseconds:.0f} ms" if milliseconds >= 1 else f"{milliseconds:.3g} ms"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -63,3 +63,21 @@ def test_a_watch_forgets_what_a_restarted_run_did_before() -> None:
 
     assert watch.see(replace(at(0.0, 0), started_at=0.0)) == ""
     assert watch.bottleneck is None
+
+
+def test_a_watch_keeps_the_rate_of_a_source_from_before_it_was_held_back() -> None:
+    """Held back it is slow, and that says nothing of how fast it would be."""
+    watch = Watch(FACTS)
+
+    def seen(time: float, sent: int, held_s: float) -> Snapshot:
+        snapshot = at(time, 8, 8, held_s)
+        source = replace(snapshot.nodes["s"], processed=sent)
+        nodes = {**snapshot.nodes, "s": source}
+        return replace(snapshot, nodes=nodes, conversations={"c1": "active", "c2": "active"})
+
+    for step in range(5):
+        watch.see(seen(0.5 * step, 10 * step, 0.0))
+    for step in range(9):
+        watch.see(seen(2.5 + 0.5 * step, 50 + step, 0.5 * step))
+
+    assert watch.rates == {"s": 10.0}
