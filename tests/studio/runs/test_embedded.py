@@ -177,6 +177,24 @@ def test_an_edge_can_be_tapped() -> None:
     on_a_host(scene)
 
 
+def test_a_key_that_is_not_set_is_told_before_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the finding says of the real clock: nothing starts that could only fail."""
+    monkeypatch.delenv("AIFLOW_NO_SUCH_KEY", raising=False)
+    params = {"endpoint": "http://127.0.0.1:9", "credential": "AIFLOW_NO_SUCH_KEY"}
+    graph = edits.add_resource(Graph(), "provider", id="p", params=params)
+    graph = edits.add_node(edits.add_node(graph, "chat"), "screen")
+    graph = edits.set_resource(graph, "chat", "provider", "p")
+    graph = edits.connect(graph, "chat.out", "screen.in")
+
+    async def scene(host: EmbeddedHost) -> None:
+        with pytest.raises(CompileError, match=r"AF505: .*AIFLOW_NO_SUCH_KEY"):
+            host.start(RunRequest(codec.dumps(graph)))
+
+        assert host.snapshot() is None
+
+    on_a_host(scene)
+
+
 def test_a_graph_with_errors_does_not_start() -> None:
     """The sentence names code and node; the host is free for the next start."""
 
