@@ -277,7 +277,7 @@ class _Connection(asyncio.Protocol):
             return _refusal(404, f"this is a trace in {self._trace.dialect}; ask it with {call}")
         try:
             body = json.loads(self._body)
-        except ValueError:
+        except (ValueError, RecursionError):  # nested too deep for the parser
             return _refusal(400, "the request's body is not JSON")
         is_default = self._trace.dialect not in _STREAMS_WHEN_ASKED
         if not isinstance(body, dict) or not body.get("stream", is_default):

@@ -94,6 +94,7 @@ def test_a_chat_request_is_answered_with_the_trace(tmp_path: Path, dialect: str,
             '400 (Bad Request): a trace is a stream; ask with "stream"',
         ),
         ("/v1/chat/completions", b"x", "400 (Bad Request): the request's body is not JSON"),
+        ("/v1/chat/completions", b"[" * 100_000, "400 (Bad Request): the request's body is not"),
     ],
 )
 def test_a_request_that_a_trace_cannot_answer_is_refused(
