@@ -184,7 +184,7 @@ class Commands:
 
     def validate(self) -> None:
         """Say that the graph is valid and what it may hold, or lead to its first problem."""
-        compiled = self._parts.linter.check_now()
+        compiled = self._parts.linter.check_anew()
         problem = first_problem(compiled.diagnostics)
         if problem is None:
             bound = "any number of" if compiled.bound is None else f"at most {compiled.bound}"

@@ -138,7 +138,7 @@ class FileDesk(QObject):
 
     async def export(self) -> bool:
         """Write the canonical graph without layout and notes; say whether it was written."""
-        errors = len(self._linter.check_now().errors)
+        errors = len(self._linter.check_anew().errors)
         if errors:
             count = "an error" if errors == 1 else f"{errors} errors"
             question = f"The graph has {count} and will not run as it is. Export it all the same?"

@@ -59,6 +59,14 @@ class Linter(QObject):
             self.compiled.emit(self._last)
         return self._last
 
+    def check_anew(self) -> Compiled:
+        """Compile what is open though nothing in it has changed, and return the findings.
+
+        What a graph names lies outside of it: a file may have come or gone meanwhile.
+        """
+        self._last = None
+        return self.check_now()
+
     def _on_changed(self, *_: object) -> None:
         seen = self._seen
         if seen is None or not _compiles_alike(seen, self._document.graph):

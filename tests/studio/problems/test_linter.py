@@ -9,6 +9,7 @@ import pytest
 from aiflow.graph import edits
 from aiflow.graph.model import Graph
 from aiflow.operators.registry import Catalog
+from aiflow.transport.trace import TraceWriter
 from aiflow_studio.document.document import Document
 from aiflow_studio.problems.linter import DELAY_MS, Linter
 
@@ -75,6 +76,21 @@ def test_what_the_bound_depends_on_is_compiled_anew(document, linter, field):
 
     assert linter._debounce.is_pending
     linter.check_now()
+
+
+def test_a_file_that_has_come_is_seen_when_asked_anew(tmp_path, document, linter):
+    """Nothing in the graph has changed, and still its answer is another."""
+    linter.base = tmp_path
+    graph = edits.add_node(document.graph, "replay", params={"path": "late.trace"})
+    document.replace(edits.connect(graph, "replay.out", "screen.in"), "Replay")
+    missing = [each.node for each in linter.check_now().errors]
+
+    with TraceWriter(tmp_path / "late.trace", "openai-chat") as writer:
+        writer.write(0.0, b"data: [DONE]\n\n")
+
+    assert "replay" in missing
+    assert "replay" in [each.node for each in linter.check_now().errors]
+    assert "replay" not in [each.node for each in linter.check_anew().errors]
 
 
 def test_another_folder_is_compiled_anew(tmp_path, linter):
