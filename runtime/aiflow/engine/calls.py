@@ -102,7 +102,7 @@ def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401
     """Put an output into the call's hand; return False where it has nowhere to go."""
     lane = call.lane
     route, payload = way_of(lane, output)
-    if type(output) is not lane.plain and is_plain(output):
+    if type(output) is not lane.plain and not lane.is_dead and is_plain(output):
         lane.plain = type(output)
     call.ready_at = at
     if payload is None or not route.hops:

@@ -295,8 +295,8 @@ class Lane:
         before: the routes that lead here.
         quick: an event without outputs can be settled by counting it.
         plain: class of payloads known to be returned bare.
-        sequence, part: of the last output; `parts` by (source, sequence) where inputs of
-            one sequence need not come together, pruned at `parts_kept` entries.
+        sequence, part: of the last output; None where inputs of one sequence need not come
+            together, and `parts` by (source, sequence), pruned at `parts_kept` entries.
     """
 
     __slots__ = (
@@ -354,7 +354,7 @@ class Lane:
         self.keep_from: int | None = None
         self.last: Event | None = None
         self.source: Any = None
-        self.sequence = -1
+        self.sequence: int | None = -1 if guardian.keeps_runs else None
         self.part = 0
         self.parts: dict[tuple[str, int], int] | None = None if guardian.keeps_runs else {}
         self.parts_kept = 256

@@ -31,6 +31,7 @@ def fail_lane(lane: Lane, error: BaseException, at: float) -> None:
 def kill(lane: Lane, terminal: Terminal) -> None:
     """Discard from now on what arrives at a lane or comes back from its operator."""
     lane.is_dead = True
+    lane.plain = None  # so that the short way looks closer at what comes back
     for route in lane.before:
         route.refresh()  # nothing comes inline into a dead lane
     lane.terminal = max(lane.terminal, terminal)

@@ -63,7 +63,7 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
     kernel = lane.guardian.kernel
     now = kernel.now
     deadline = kernel.runlist.deadline
-    frames: list[Frame] = []
+    frames: list[Frame] | None = None
     spent = 0.0
     while True:
         scope = lane.scope
@@ -75,7 +75,7 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             at = now()
             _raised(lane, event, error, at)
             if isinstance(error, KeyboardInterrupt | SystemExit):
-                keep(frames)
+                keep(frames or [])
                 raise
             out = _OVER
         else:
@@ -88,8 +88,8 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             else:
                 service.record_coarse(spent)
         route = lane.route
-        if type(out) is not lane.plain or lane.is_dead:
-            # Anything but a bare payload, or the first payload of its class here.
+        if type(out) is not lane.plain:
+            # Anything but a bare payload, or the first of its class here, or a dead lane.
             if out is None and lane.extra is None and not lane.is_dead:
                 if lane.quick:
                     lane.guardian.processed += 1
@@ -97,6 +97,8 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
                     count(lane, event, Settled.PROCESSED, at)
                 out = _OVER
             elif out is not _OVER:
+                if frames is None:
+                    frames = []
                 route, out = _look_closer(lane, event, out, frames, spent, at)
             if out is _OVER:
                 following = next_of(frames, at) if frames else None
@@ -115,11 +117,12 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             continue
         # In short what `make_event` does.
         sequence = event.sequence
-        if sequence != lane.sequence and lane.parts is None:
+        last = lane.sequence
+        if sequence == last:
+            part = lane.part = lane.part + 1
+        elif last is not None:
             lane.sequence = sequence
             part = lane.part = 0
-        elif lane.parts is None:
-            part = lane.part = lane.part + 1
         else:
             part = next_part(lane, event)
         if out is not payload or part != event.part:

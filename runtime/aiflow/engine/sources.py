@@ -13,7 +13,7 @@ from contextlib import aclosing
 from itertools import repeat
 from typing import Any
 
-from aiflow.engine.calls import way_of, wrap
+from aiflow.engine.calls import is_plain, way_of, wrap
 from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Guardian, Lane, Route, Terminal
 from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
@@ -57,6 +57,7 @@ class Stream:
 
     Attributes:
         stop_with: how the stream ends before its time; NONE while it may go on.
+        sequence: of the last event; -1 before the first.
     """
 
     def __init__(self, lane: Lane) -> None:
@@ -65,6 +66,7 @@ class Stream:
         self.kernel = lane.guardian.kernel
         self.hand = Call(lane, None)
         self.stop_with = Terminal.NONE
+        self.sequence = -1
         self._most = lane.guardian.node.max_in_flight
         lane.source = self
 
@@ -82,14 +84,14 @@ class Stream:
         if payload is None or not route.hops:
             self.guardian.processed += 1
             return None
-        lane, turn = self.lane, self.lane.turn
-        lane.sequence += 1
+        turn = self.lane.turn
+        self.sequence = sequence = self.sequence + 1
         event = Context(
             payload,
             turn.conversation,
             turn.number,
             self.guardian.id,
-            lane.sequence,
+            sequence,
             0,
             0,
             created_at,
@@ -156,7 +158,6 @@ class PulledStream(Stream):
     def __init__(self, lane: Lane, outputs: Iterator[Any]) -> None:
         super().__init__(lane)
         self._outputs = outputs
-        self._is_pulling = False
         self._is_over = False
         self.kernel.runlist.get_in_line(self)
 
@@ -168,7 +169,7 @@ class PulledStream(Stream):
         runlist, now = kernel.runlist, kernel.now
         outputs, stack, service = self._outputs, runlist.stack, guardian.service
         conversation, number, source = turn.conversation, turn.number, guardian.id
-        deadline, most = runlist.deadline, self._most
+        deadline, most, route = runlist.deadline, self._most, own.route
         at = now()
         for _ in repeat(None, runlist.limit):
             if self.stop_with:
@@ -178,14 +179,11 @@ class PulledStream(Stream):
                 turn.waiting_sources.append(self.go_on)
                 return
             asked_at = at
-            self._is_pulling = True
             try:
                 output = next(outputs)
             except BaseException as error:  # noqa: BLE001 - the border: whatever a stream raises
-                self._is_pulling = False
                 self._stopped(error)
                 return
-            self._is_pulling = False
             at = now()
             spent = at - asked_at
             service.sum_s += spent
@@ -193,16 +191,15 @@ class PulledStream(Stream):
                 service.fine += 1
             else:
                 service.record_coarse(spent)
-            route = own.route
-            if type(output) is not own.plain or own.is_dead:
+            if type(output) is not own.plain:
                 # Anything but a bare payload: see `make`, of which the rest is the short form.
                 has_left = self._send(output, at)
                 if has_left is None:
                     return
             else:
-                own.sequence += 1
+                self.sequence = sequence = self.sequence + 1
                 event = Context(
-                    output, conversation, number, source, own.sequence, 0, 0, at, turn.epoch
+                    output, conversation, number, source, sequence, 0, 0, at, turn.epoch
                 )
                 lane = route.lane  # type: ignore[union-attr] # a plain class was seen
                 if lane is not None and lane.guardian.free == INLINE:
@@ -232,7 +229,7 @@ class PulledStream(Stream):
         if self.lane.is_dead:
             self.guardian.cancelled += 1
             return True
-        if type(output) is not Emit and not isinstance(output, list):
+        if is_plain(output):
             self.lane.plain = type(output)
         return self.offer(*made, at) or None
 
@@ -257,14 +254,16 @@ class PulledStream(Stream):
         self.stop_with = max(self.stop_with, terminal)
         if terminal is Terminal.CANCEL:
             self.drop_hand(at)
-        if self.hand.pending is None and not self._is_pulling:
+        if self.hand.pending is None:
             self._close(self.stop_with)
 
     def _close(self, terminal: Terminal) -> None:
-        self._is_over = True
         close = getattr(self._outputs, "close", None)
         if close is not None:
+            if getattr(self._outputs, "gi_running", False):
+                return  # it asks for its own end: `stop_with` is seen when it has yielded
             close()
+        self._is_over = True
         self.end(terminal)
 
 

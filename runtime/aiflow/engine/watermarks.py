@@ -52,7 +52,7 @@ def _own_mark(lane: Lane, source: str, arriving: float) -> float:
         if lane.guardian.id != source:
             return inf
         hand = lane.source.hand.pending
-        return float(lane.sequence if hand is None else hand.sequence - 1)
+        return float(lane.source.sequence if hand is None else hand.sequence - 1)
     pending = min(_pending(lane, source), default=inf)
     if lane.keep_from is not None:
         pending = min(pending, lane.keep_from)
