@@ -1,4 +1,4 @@
-"""`aiflow bench`: the measures of the engine, taken on this machine."""
+"""`aiflow bench`: the measures of the engine, taken on this machine, and of any graph."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiflow.bench.engine import Row, rows
+from aiflow.cli import compare
 from aiflow.cli.console import complain, put, put_json, say
 from aiflow.cli.exits import Exit, UsageError, unwritable
 
@@ -36,6 +37,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         "--full", action="store_true", help="every case on every loop, ten times as long"
     )
     engine.set_defaults(command=bench_engine)
+    compare.add_to(measures, common)
 
 
 def bench_engine(options: argparse.Namespace) -> int:

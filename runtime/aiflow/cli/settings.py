@@ -55,6 +55,13 @@ def with_settings(
     return graph
 
 
+def is_policy_member(text: str) -> bool:
+    """Say whether `node.name=value` names a policy member, by name or symbol, not a param."""
+    path = text.partition("=")[0].split(".")[1:]
+    name = path[0].strip() if path else ""
+    return name in Policy.model_fields or name in _SYMBOLS
+
+
 def _split(text: str, option: str, graph: Graph) -> tuple[str, tuple[str, ...], str]:
     left, is_set, value = text.partition("=")
     node, *path = left.strip().split(".")
