@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from aiflow.events import Control, Payload, Retrieval, SafetyLabel, ToolFragment
+from aiflow.operators.answer import AnswerMarks, port_of
 from aiflow.operators.base import Emit, Params, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.providers.chat import ChatProvider
@@ -68,14 +68,6 @@ class ChatParams(Params):
     )
 
 
-_PORTS: dict[type[Payload], str] = {
-    ToolFragment: "tools",
-    Retrieval: "retrieval",
-    SafetyLabel: "safety",
-    Control: "control",
-}
-
-
 class Chat(Source[ChatParams]):
     """Ask a model and stream what it answers, as fast as the graph takes it.
 
@@ -107,17 +99,12 @@ class Chat(Source[ChatParams]):
     async def stream(self, scope: Scope) -> AsyncIterator[Emit]:
         """Yield what the provider sends, each with the time at which it arrived."""
         provider: ChatProvider = scope.resources["provider"]
-        has_begun = has_delta = False
+        marks = AnswerMarks(scope)
         # Closed in any case: a cancelled turn must not leave its connection open.
         async with aclosing(provider.stream_chat(self._request(scope))) as stream:
             async for payload, at in stream:
-                if not has_begun:
-                    has_begun = True
-                    scope.mark("request_sent", stream.request_sent_at)
-                if not has_delta and not isinstance(payload, Control):
-                    has_delta = True
-                    scope.mark("first_delta", at)
-                yield Emit(_PORTS.get(type(payload), "out"), payload, at)
+                marks.note(payload, at, stream.request_sent_at)
+                yield Emit(port_of(payload), payload, at)
 
     def _request(self, scope: Scope) -> ChatRequest:
         params = self.params

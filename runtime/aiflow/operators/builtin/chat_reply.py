@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from aiflow.events import Chunk, Control, Message, Payload, Retrieval, SafetyLabel, ToolFragment
+from aiflow.events import Chunk, Message
+from aiflow.operators.answer import AnswerMarks, port_of
 from aiflow.operators.base import Emit, Operator, Params, Port
 from aiflow.operators.scope import Scope
 from aiflow.providers.chat import ChatProvider
@@ -21,13 +22,6 @@ from aiflow.types import CHUNK, CONTROL, MESSAGE, RETRIEVAL, SAFETY, TOKEN, TOOL
 
 #: A prompt comes whole; a token would be a prompt of one word.
 PROMPT = PortType("prompt", (MESSAGE, CHUNK))
-
-_PORTS: dict[type[Payload], str] = {
-    ToolFragment: "tools",
-    Retrieval: "retrieval",
-    SafetyLabel: "safety",
-    Control: "control",
-}
 
 
 class ChatReplyParams(Params):
@@ -93,17 +87,12 @@ class ChatReply(Operator[ChatReplyParams]):
     async def process(self, payload: Message | Chunk, scope: Scope) -> AsyncIterator[Emit]:
         """Yield what the provider sends."""
         provider: ChatProvider = scope.resources["provider"]
-        has_begun = has_delta = False
+        marks = AnswerMarks(scope)
         # Closed in any case: a cancelled turn must not leave its connection open.
         async with aclosing(provider.stream_chat(self._request(payload))) as stream:
             async for each, at in stream:
-                if not has_begun:
-                    has_begun = True
-                    scope.mark("request_sent", stream.request_sent_at)
-                if not has_delta and not isinstance(each, Control):
-                    has_delta = True
-                    scope.mark("first_delta", at)
-                yield Emit(_PORTS.get(type(each), "out"), each)
+                marks.note(each, at, stream.request_sent_at)
+                yield Emit(port_of(each), each)
 
     def _request(self, payload: Message | Chunk) -> ChatRequest:
         params = self.params

@@ -8,7 +8,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from aiflow.errors import AiFlowError, TraceError
-from aiflow.events import Control, Payload, Retrieval, SafetyLabel, ToolFragment
+from aiflow.events import Payload
+from aiflow.operators.answer import AnswerMarks, port_of
 from aiflow.operators.base import Emit, Params, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.policies import Policy
@@ -18,13 +19,6 @@ from aiflow.providers.profile import DEFAULT_PROFILE
 from aiflow.resources import find_file
 from aiflow.transport.trace import Trace
 from aiflow.types import CONTROL, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT
-
-_PORTS: dict[type[Payload], str] = {
-    ToolFragment: "tools",
-    Retrieval: "retrieval",
-    SafetyLabel: "safety",
-    Control: "control",
-}
 
 
 class ReplayParams(Params):
@@ -95,16 +89,20 @@ class Replay(Source[ReplayParams]):
 
     async def _paced(self, scope: Scope) -> AsyncIterator[Emit]:
         began = scope.clock.now()
-        marks = _Marks(scope, began)
+        marks = AnswerMarks(scope)
         for at, payload in self._payloads():
             due = began + at / self.params.speed
             await scope.sleep_until(due)
-            yield marks.emit(payload, due)
+            marks.note(payload, due, began)
+            yield Emit(port_of(payload), payload, due)
 
     def _at_once(self, scope: Scope) -> Iterator[Emit]:
-        marks = _Marks(scope, scope.clock.now())
+        began = scope.clock.now()
+        marks = AnswerMarks(scope)
         for _, payload in self._payloads():
-            yield marks.emit(payload, scope.clock.now())
+            at = scope.clock.now()
+            marks.note(payload, at, began)
+            yield Emit(port_of(payload), payload, at)
 
     def _payloads(self) -> Iterator[tuple[float, Payload]]:
         """Yield each payload with the time in the trace at which its bytes arrived.
@@ -130,18 +128,3 @@ class Replay(Source[ReplayParams]):
         if path is None:
             raise TraceError(self.params.path, "there is no such file; check the path")
         return Trace.open(path)
-
-
-class _Marks:
-    """Notes when the replay began and when its first delta came."""
-
-    def __init__(self, scope: Scope, began: float) -> None:
-        self._scope = scope
-        self._has_delta = False
-        scope.mark("request_sent", began)
-
-    def emit(self, payload: Payload, at: float) -> Emit:
-        if not self._has_delta and not isinstance(payload, Control):
-            self._has_delta = True
-            self._scope.mark("first_delta", at)
-        return Emit(_PORTS.get(type(payload), "out"), payload, at)
