@@ -12,8 +12,8 @@ AiFlowError
 │   ├── StallError              an operator call outlasted a deadline
 │   └── SequenceError           a sequence number came twice or too late
 ├── ResourceError               a resource could not start (credential not set, file missing)
-├── TraceError                  a trace file cannot be read
-├── InputFileError              a text or document that a graph reads cannot be used
+├── TraceError                  a trace file cannot be read or written
+├── InputFileError              a text, document or log that a graph names cannot be used
 └── ProviderError               a model endpoint refused, timed out or spoke nonsense
 
 Each class takes values, builds its own sentence (what, where, what to do) and keeps
@@ -166,7 +166,7 @@ class ResourceError(AiFlowError):
 
 
 class TraceError(AiFlowError):
-    """A trace file cannot be read.
+    """A trace file cannot be read or written.
 
     Attributes:
         where: path of the file.
@@ -178,7 +178,7 @@ class TraceError(AiFlowError):
 
 
 class InputFileError(AiFlowError):
-    """A text or document that a graph reads cannot be used.
+    """A text, document or log that a graph names cannot be used.
 
     Attributes:
         where: its path as the graph names it.
