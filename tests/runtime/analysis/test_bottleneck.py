@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from typing import Any
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from aiflow.analysis.bottleneck import Bottleneck, bottleneck
 from aiflow.analysis.facts import Facts
@@ -212,6 +216,36 @@ def test_one_conversation_of_many_that_is_held_back_is_seen() -> None:
 
     assert found is not None
     assert (found.node, found.waiting) == ("speech", ("model",))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.integers(1, 3), st.integers(1, 4)), min_size=2, max_size=5
+    )
+)
+@settings(max_examples=20)
+def test_in_a_chain_the_node_that_can_do_least_is_named(
+    nodes: list[tuple[int, int, int]],
+) -> None:
+    """Whatever stands before and behind it, and all that stand before it wait."""
+    times = sorted((seconds / workers for seconds, workers, _ in nodes), reverse=True)
+    assume(times[0] > 1.5 * times[1])
+    builder = PlanBuilder(1).source("source", every(0.001))
+    names = [f"n{index}" for index in range(len(nodes))]
+    for name, (seconds, workers, capacity) in zip(names, nodes, strict=True):
+        policy: dict[str, Any] = {
+            "workers": workers,
+            "reorder_capacity": workers,
+            "queue_capacity": capacity,
+        }
+        builder.node(name, takes(seconds), **policy)
+    builder.sink("sink", lambda token: None).chain("source", *names, "sink")
+
+    found = named(builder.build(), 300.0, 600.0)
+
+    slowest = max(range(len(nodes)), key=lambda index: nodes[index][0] / nodes[index][1])
+    assert found is not None
+    assert (found.node, found.waiting) == (names[slowest], ("source", *names[:slowest]))
 
 
 def test_serialized_state_is_told_as_the_reason() -> None:

@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from aiflow.analysis.what_if import Change, Outcome, changes_worth_trying, what_if
+from aiflow.compiler.compile import compile as compile_graph
 from aiflow.compiler.plan import Plan
 from aiflow.engine.session import Session
 from aiflow.events import Token
+from aiflow.graph.codec import loads
+from aiflow.graph.shipped import graphs_dir
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import Emit
+from aiflow.operators.registry import Catalog
 from aiflow.operators.scope import Scope
 from aiflow.policies import Overflow, State
 from aiflow.testing.plans import PlanBuilder
@@ -121,6 +125,41 @@ def test_the_same_question_has_the_same_answer() -> None:
     changes = changes_worth_trying(plan, "slow")
 
     assert tried(plan, *changes) == tried(plan, *changes)
+
+
+def test_a_program_asks_beside_its_own_loop() -> None:
+    """As the studio does: in a thread, while the loop goes on."""
+    plan = chain()
+    measured = run_virtual(Session(plan).run())
+
+    async def ask() -> tuple[Outcome, ...]:
+        return await asyncio.to_thread(what_if, plan, measured, [Change("slow")])
+
+    assert asyncio.run(ask()) == what_if(plan, measured, [Change("slow")])
+
+
+@pytest.mark.slow
+def test_what_is_foretold_of_the_demo_is_what_happens() -> None:
+    """A model that talks on, a chunker, detached logs: speech told to drop its oldest."""
+    path = graphs_dir() / "examples" / "slow-speech.aiflow.json"
+    graph = loads(path.read_text(encoding="utf-8"), path.name)
+    plan = compile_graph(graph, Catalog.load(), base=path.parent, clock="virtual").plan
+    assert plan is not None
+    policy = plan.nodes["speech"].policy.model_copy(update={"overflow": Overflow.DROP_OLDEST})
+    node = replace(plan.nodes["speech"], policy=policy)
+    dropping = replace(plan, nodes={**plan.nodes, "speech": node})
+
+    (told,) = what_if(
+        plan,
+        run_virtual(Session(plan, base=path.parent).run()),
+        [Change("speech", overflow=Overflow.DROP_OLDEST)],
+        rates={"model": 95.0},
+    )
+    real = run_virtual(Session(dropping, base=path.parent).run())
+
+    assert told.duration_s == pytest.approx(real.at, rel=0.1)
+    assert told.lost == pytest.approx(sum(real.nodes["speech"].dropped.values()), rel=0.1)
+    assert told.max_depth == real.nodes["speech"].max_depth == 8
 
 
 def test_outputs_keep_the_share_in_which_they_left_each_port() -> None:
