@@ -145,6 +145,23 @@ class TestConvert:
         assert key not in exported.err + checked.out + checked.err
 
     @pytest.mark.parametrize(
+        "arguments", [("--to", "svg"), ("--to", "python"), ("--to", "json", "--export")]
+    )
+    def test_a_graph_is_not_replaced_by_less_than_it_holds(
+        self, aiflow, tmp_path: Path, arguments: tuple[str, ...]
+    ) -> None:
+        """A picture cannot be run, an export has no layout; as JSON it may be tidied in place."""
+        file = tmp_path / "mine.aiflow.json"
+        file.write_bytes(EXAMPLE.read_bytes())
+
+        refused = aiflow("convert", file, *arguments, "-o", file)
+        tidied = aiflow("convert", file, "--to", "json", "-o", file)
+
+        assert refused.code == 2
+        assert "is the graph itself" in refused.err
+        assert (tidied.code, file.read_bytes()) == (0, EXAMPLE.read_bytes())
+
+    @pytest.mark.parametrize(
         ("arguments", "says"),
         [
             (("--to", "jsn"), "there is no form 'jsn'; did you mean json?"),

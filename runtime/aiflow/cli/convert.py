@@ -48,6 +48,8 @@ def convert(options: argparse.Namespace) -> int:
         raise unknown("form", options.to, FORMS)
     if options.export and options.to in _PICTURES:
         raise UsageError(f"--export is for files that run, and {options.to} is a picture")
+    if (options.to != "json" or options.export) and _is_the_graph(options):
+        raise UsageError(f"{options.output} is the graph itself; write to another file")
     graph, base = read_graph(options.graph)
     if options.to not in _PICTURES:
         for secret in secrets_in(graph):
@@ -63,6 +65,13 @@ def convert(options: argparse.Namespace) -> int:
     else:
         _write(options.output, text)
     return Exit.DONE
+
+
+def _is_the_graph(options: argparse.Namespace) -> bool:
+    """Say whether what is read would be replaced by less than it holds."""
+    return options.output is not None and (
+        Path(options.output).resolve() == Path(options.graph).resolve()
+    )
 
 
 def _text(graph: Graph, base: Path, options: argparse.Namespace) -> str:
