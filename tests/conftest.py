@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 
 import hypothesis
@@ -21,6 +22,11 @@ _HOME = tempfile.mkdtemp(prefix="aiflow-tests-")
 os.environ["HOME"] = os.environ["USERPROFILE"] = _HOME
 for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "APPDATA"):
     os.environ[_name] = os.path.join(_HOME, _name.lower())
+
+# A shell starts what it puts into the background with SIGINT ignored, and every child inherits
+# that: a program under test would then never see the Ctrl+C that its test sends.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Two cores are often busy: a deadline would measure the machine. In CI the same cases each time,
 # so that a red run is about the change; elsewhere new cases each time.
