@@ -200,6 +200,7 @@ def test_a_refusal_writes_nothing(aiflow, server: ModelServer, tmp_path: Path) -
         (["--provider", "groq"], 1, "the environment variable GROQ_API_KEY is not set"),
         (["-o", "gone/a.trace"], 2, "there is no such folder"),
         (["-o", "."], 2, ". is a folder; name a file in it"),
+        (["-o", "graph.json"], 2, "graph.json is not replaced: it is no trace"),
     ],
 )
 def test_what_cannot_be_recorded_is_told_before_anything_is_asked(
@@ -214,6 +215,7 @@ def test_what_cannot_be_recorded_is_told_before_anything_is_asked(
     """In one line, without what may be a key."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    (tmp_path / "graph.json").write_text('{"format": "aiflow"}', encoding="utf-8")
 
     called = aiflow(*arguments(server, tmp_path / "a.trace"), *more)
 

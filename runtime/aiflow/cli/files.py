@@ -1,4 +1,4 @@
-"""Graphs named on the command line: found, read, compiled."""
+"""Files named on the command line: graphs that are read, and what may be written over."""
 
 from __future__ import annotations
 
@@ -24,3 +24,19 @@ def read_graph(name: str) -> tuple[Graph, Path]:
         shipped = graphs_dir() / path
         path = shipped if shipped.is_file() else path
     return load(path), path.resolve().parent
+
+
+def is_replaceable(path: Path, beginning: bytes) -> bool:
+    """Say whether nobody would miss what is there: a slip must not cost a graph or a trace.
+
+    Args:
+        path: where something is to be written.
+        beginning: how every file begins that is of the kind to be written.
+
+    Raises:
+        OSError: what is there cannot be read.
+    """
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return file.read(len(beginning)) in (b"", beginning)

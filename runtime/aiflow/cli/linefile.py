@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aiflow.cli.exits import UsageError, unwritable
+from aiflow.cli.files import is_replaceable
 
 # How every file of a run begins, see `engine.eventlog`.
 _FIRST_BYTES = b'{"record":"run"'
@@ -30,7 +31,7 @@ class LineFile:
         self.error: UsageError | None = None
         self.on_error: Callable[[], None] | None = None
         try:
-            if not _is_replaceable(Path(name)):
+            if not is_replaceable(Path(name), _FIRST_BYTES):
                 reason = "it exists and holds something else than an earlier run"
                 raise UsageError(f"{name} is not replaced: {reason}; choose another name")
             self._file = open(name, "w", encoding="utf-8", newline="\n")  # noqa: SIM115 - see close
@@ -57,12 +58,3 @@ class LineFile:
             self.error = unwritable(self._name, error)
             if self.on_error is not None:
                 self.on_error()
-
-
-def _is_replaceable(path: Path) -> bool:
-    """Say whether nobody would miss what is there: a slip must not cost a graph or a trace."""
-    if not path.is_file():
-        return True
-    with path.open("rb") as file:
-        beginning = file.read(len(_FIRST_BYTES))
-    return beginning in (b"", _FIRST_BYTES)

@@ -10,7 +10,8 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from aiflow.cli.console import put_json, say
-from aiflow.cli.exits import Exit, UsageError, unknown
+from aiflow.cli.exits import Exit, UsageError, unknown, unwritable
+from aiflow.cli.files import is_replaceable
 from aiflow.clock import SystemClock
 from aiflow.errors import ResourceError
 from aiflow.providers.dialect import dialect_names
@@ -19,7 +20,7 @@ from aiflow.providers.messages import ChatMessage, ChatRequest, Effort, Reasonin
 from aiflow.providers.reading import plain
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.transport.excerpt import place_of
-from aiflow.transport.trace import Trace
+from aiflow.transport.trace import FIRST_BYTES, Trace
 
 _DIALECT = "openai-chat"
 
@@ -79,6 +80,11 @@ def record(options: argparse.Namespace) -> int:
         raise UsageError(f"{path} is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path} cannot be written: there is no such folder; make it first")
+    try:
+        if not is_replaceable(path, FIRST_BYTES):
+            raise UsageError(f"{path} is not replaced: it is no trace; choose another name")
+    except OSError as error:
+        raise unwritable(str(path), error) from error
     before = _stamp(path)
     try:
         asyncio.run(_record(provider, request, path))

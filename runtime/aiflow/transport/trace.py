@@ -28,6 +28,8 @@ from aiflow.errors import TraceError
 
 VERSION = 1
 _MARK = "aiflow-trace"
+#: How every trace begins that `TraceWriter` has written.
+FIRST_BYTES = f'{{"{_MARK}":'.encode()
 
 # A piece is what one network read brought; longer ones are written as several.
 MAX_PIECE_BYTES = 256 * 1024

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiflow.errors import TraceError
-from aiflow.transport.trace import MAX_PIECE_BYTES, Trace, TracePiece, TraceWriter
+from aiflow.transport.trace import FIRST_BYTES, MAX_PIECE_BYTES, Trace, TracePiece, TraceWriter
 
 HEADER = '{"aiflow-trace": 1, "dialect": "ollama"}\n'
 END = '2.0\t{"end": "closed"}\n'
@@ -38,6 +38,7 @@ def test_any_bytes_come_back_with_their_times(written: list[tuple[int, bytes]]) 
 
         assert list(trace.pieces()) == pieces
         assert trace.check() == "closed"
+        assert path.read_bytes().startswith(FIRST_BYTES)
         assert (trace.dialect, trace.content_type) == ("openai-chat", "text/event-stream")
 
 
