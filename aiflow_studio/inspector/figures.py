@@ -34,7 +34,9 @@ def bound_sentence(node: str | None, plan: Plan | None) -> str:
     if node is None or node not in plan.nodes:
         return f"The graph may hold {whole} events."
     planned = plan.nodes[node]
-    own = node_bound(planned.operator, planned.policy, plan.max_conversations)
+    own = node_bound(planned, plan.max_conversations)
+    if own is None:
+        return f"This node's queue has no bound, the graph {whole}."
     return f"This node may hold <b>{own:,}</b> {_events(own)}, the graph {whole}."
 
 

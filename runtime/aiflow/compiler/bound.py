@@ -7,34 +7,34 @@ and stores hold per conversation are added here, so that the number is true.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from aiflow.compiler.plan import NodePlan
-from aiflow.operators.base import Operator
-from aiflow.policies import Policy
 
 
-def node_bound(operator: Operator[Any], policy: Policy, max_conversations: int) -> int:
-    """Return the most events that one node may hold.
+def node_bound(node: NodePlan, max_conversations: int) -> int | None:
+    """Return the most events that one node may hold, None where its queue is unlimited.
 
     Args:
-        operator: made from the node's params.
-        policy: the node's policy.
+        node: with its effective queue capacity.
         max_conversations: C, conversations active at once.
     """
+    operator, policy = node.operator, node.policy
     kept = max_conversations * max(0, operator.kept_events())
-    if not operator.inputs:
+    if node.is_source:
         return max_conversations + kept
-    queue, workers = policy.queue_capacity, policy.workers
-    further_outputs = workers * (operator.max_outputs - 1)
-    return queue + workers + policy.reorder_capacity + further_outputs + kept
+    if node.queue_capacity is None:
+        return None
+    further_outputs = policy.workers * (operator.max_outputs - 1)
+    own = node.queue_capacity + policy.workers + policy.reorder_capacity
+    return own + further_outputs + kept
 
 
 def plan_bound(nodes: Iterable[NodePlan], max_conversations: int) -> int | None:
     """Return the most events that a whole plan may hold, None where a queue is unlimited."""
     total = 0
     for node in nodes:
-        if node.operator.inputs and node.queue_capacity is None:
+        own = node_bound(node, max_conversations)
+        if own is None:
             return None
-        total += node_bound(node.operator, node.policy, max_conversations)
+        total += own
     return total

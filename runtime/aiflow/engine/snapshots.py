@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from aiflow.compiler.bound import node_bound
 from aiflow.compiler.plan import NodePlan, Plan
 from aiflow.engine.cells import EdgeState, Guardian, Kernel
 from aiflow.metrics.snapshot import Activity, EdgeStats, NodeStats
@@ -75,24 +76,6 @@ def node_stats(
         blocked_by=_blocked_by(guardian),
         ttfpt_ms=None if guardian.first_at_s is None else guardian.first_at_s * 1e3,
     )
-
-
-def node_bound(node: NodePlan, conversations: int) -> int | None:
-    """Return the most events that a node may hold, None where its queue is unlimited."""
-    if node.is_source:
-        return conversations
-    if node.queue_capacity is None:
-        return None
-    policy = node.policy
-    lists = policy.workers * (node.operator.max_outputs - 1)
-    kept = conversations * node.operator.kept_events()
-    return node.queue_capacity + policy.workers + policy.reorder_capacity + lists + kept
-
-
-def total_bound(plan: Plan) -> int | None:
-    """Return the most events that a whole run may hold, None where a queue is unlimited."""
-    bounds = [node_bound(node, plan.max_conversations) for node in plan.nodes.values()]
-    return None if None in bounds else sum(bound for bound in bounds if bound is not None)
 
 
 def by_target(edges: Iterable[EdgeState]) -> dict[str, list[EdgeState]]:

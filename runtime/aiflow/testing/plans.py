@@ -11,8 +11,8 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from aiflow.compiler.bound import plan_bound
 from aiflow.compiler.plan import EdgePlan, NodePlan, Plan, ResourcePlan
-from aiflow.engine.snapshots import total_bound
 from aiflow.operators.base import NoParams, Operator, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.policies import Overflow, Policy, SideEffects
@@ -136,7 +136,7 @@ class PlanBuilder:
             plan.edges,
             plan.resources,
             plan.max_conversations,
-            total_bound(plan),
+            plan_bound(plan.nodes.values(), plan.max_conversations),
             plan.strategy,
         )
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from aiflow.compiler.bound import node_bound
-from aiflow.compiler.plan import Plan
+from aiflow.compiler.plan import NodePlan, Plan
 from aiflow.compiler.strategies import STRATEGIES, Store, apply_strategy
 from aiflow.graph import edits
 from aiflow.operators.scope import Scope
-from aiflow.policies import Overflow, Policy
+from aiflow.policies import Overflow, Policy, SideEffects
 from aiflow.types import MESSAGE, TOKEN
 from tests.runtime.compiler.parts import Both, LimitParams, Pass, Spring, check, graph
 
@@ -50,7 +51,10 @@ def test_the_bound_adds_up(plan: Plan) -> None:
 )
 def test_a_node_has_a_bound_of_its_own(operator: Any, policy: Policy, bound: int) -> None:
     """What the inspector shows; a source has no queue."""
-    assert node_bound(operator, policy, max_conversations=5) == bound
+    node = NodePlan("own", operator, policy, SideEffects.NONE, policy.queue_capacity)
+
+    assert node_bound(node, max_conversations=5) == bound
+    assert node_bound(replace(node, queue_capacity=None), 5) == (5 if node.is_source else None)
 
 
 def test_aiflow_leaves_the_plan_as_it_is(plan: Plan) -> None:
