@@ -26,8 +26,10 @@ from aiflow.events import Token
 
 #: Hops from the source to the last operator; one of them into it.
 HOPS = 4
-#: Events of one run of one side; the full matrix takes ten times as many.
-EVENTS = 20_000
+#: Events of one stint of one side; the full matrix takes ten times as many.
+EVENTS = 5_000
+#: Stints of a run. They are short, so that what bends one side's bends its neighbour's too.
+STINTS = 4
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
@@ -106,7 +108,7 @@ def rows(runs: int, loops: Iterable[str] | None = None, *, full: bool = False) -
         if name == "asyncio":
             crowd = Case(f"{INLINE.name}, 1,000 conversations", INLINE.stages, conversations=1000)
             # A hundred events each: opening a conversation is measured with them.
-            yield _cell(crowd, name, factory, 8, runs, 5 * events)
+            yield _cell(crowd, name, factory, 8, runs, 20 * events)
 
 
 def _loadable(names: Iterable[str], may_skip: bool) -> Iterator[tuple[str, LoopFactory]]:
@@ -128,7 +130,7 @@ def _cell(
     theirs: list[float] = []
     violations = lost = 0
     count = max(1, events // case.fan)
-    for _ in range(runs):
+    for _ in range(runs * (1 if case.conversations > 1 else STINTS)):
         spent, bad, missing = _engine(case, factory, capacity, count)
         mine.append(spent)
         violations += bad
