@@ -80,14 +80,16 @@ def expectation(spec: FieldSpec) -> str:
 def fault_of(model: type[BaseModel], given: Mapping[str, Any], spec: FieldSpec) -> str:
     """Say in one sentence why a field of `given` cannot be accepted; "" where it can.
 
-    Faults of other fields do not count here: they are shown at their own.
+    Faults of other fields do not count here: they are shown at their own. Values are held to
+    JSON's types, as the compiler holds them: "4" in a file is no number.
     """
     try:
-        model.model_validate(dict(given))
+        model.model_validate_json(json.dumps(given, default=str), strict=True)
     except ValidationError as error:
         for each in error.errors(include_url=False, include_input=False):
             place = each["loc"]
-            if not place or place[0] == spec.name:
+            # Half a pair of surrogates in any field spoils the text, and is no fault of this one.
+            if each["type"] != "json_invalid" and (not place or place[0] == spec.name):
                 return _sentence(spec, each["type"], each["msg"], each.get("ctx", {}))
     return ""
 

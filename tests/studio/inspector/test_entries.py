@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, field_validator
 
+from aiflow.compiler.values import validated
 from aiflow.graph.values import same
+from aiflow.policies import Policy
 from aiflow_studio.inspector.entries import EntryError, expectation, fault_of, read, write
 from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of
 
@@ -159,6 +161,23 @@ def test_a_fault_is_told_in_a_sentence_that_names_the_field(name, value, sentenc
     fields = {each.name: each for each in fields_of(Odd)}
 
     assert fault_of(Odd, {"needed": "", name: value}, fields[name]) == sentence
+
+
+@pytest.mark.parametrize("workers", ["4", True, 4.5])
+def test_a_value_of_another_kind_is_refused_as_the_compiler_refuses_it(workers):
+    """A file may hold it, and a run would not begin with it."""
+    (spec,) = [each for each in fields_of(Policy) if each.name == "workers"]
+    given = {"workers": workers}
+
+    assert validated(Policy, given)[1]
+    assert fault_of(Policy, given, spec) == expectation(spec)
+
+
+def test_half_a_character_elsewhere_is_no_fault_of_this_field():
+    """It spoils the text of the whole form, and is told where it stands."""
+    (spec,) = [each for each in fields_of(Policy) if each.name == "workers"]
+
+    assert fault_of(Policy, {"workers": 2, "partition_key": "\ud800"}, spec) == ""
 
 
 def test_a_fault_elsewhere_is_no_fault_of_this_field():
