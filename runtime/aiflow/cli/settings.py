@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from aiflow.cli.exits import UsageError, advice, unknown
+from aiflow.compiler.values import validated
 from aiflow.graph import edits
 from aiflow.graph.model import Graph
 from aiflow.operators.registry import Catalog
@@ -82,13 +83,15 @@ def _changed(
     """Return `given` with one value set, as the model takes it; `place` is node and noun."""
     node, noun = place
     _check_path(model, path, f"{node} has no {noun}")
-    complaint = ""
+    complaints = []
     for candidate in _readings(value):
         changed = _with(given, path, candidate)
-        complaint = _complaint(model, changed, path)
+        complaint = _complaint(model, changed, ".".join(path))
         if not complaint:
             return changed
-    raise UsageError(f"{node}.{'.'.join(path)} cannot be {_quoted(value)}: {complaint}")
+        complaints.append(complaint)
+    # The first reading is the one that was meant: -1 is a number that is too small, no text.
+    raise UsageError(f"{node}.{'.'.join(path)} cannot be {_quoted(value)}: {complaints[0]}")
 
 
 def _check_path(model: type[BaseModel], path: tuple[str, ...], what: str) -> None:
@@ -120,19 +123,14 @@ def _with(given: Mapping[str, Any], path: tuple[str, ...], value: object) -> dic
     return {**given, name: _with(inner if isinstance(inner, Mapping) else {}, tuple(rest), value)}
 
 
-def _complaint(model: type[BaseModel], values: Mapping[str, Any], path: tuple[str, ...]) -> str:
-    """Return why the model refuses the value at `path`; other faults are the compiler's."""
-    try:
-        model.model_validate(values)
-    except ValidationError as error:
-        for fault in error.errors():
-            if fault["loc"][: len(path)] == path or fault["loc"] == path[:1]:
-                return _lower(fault["msg"].removeprefix("Value error, "))
+def _complaint(model: type[BaseModel], values: Mapping[str, Any], field: str) -> str:
+    """Return why the compiler would refuse what stands at `field`; other faults are its own."""
+    _, flaws = validated(model, values)
+    outer = field.partition(".")[0]
+    for flaw in flaws:
+        if flaw.field in (field, outer) or flaw.field.startswith(f"{field}."):
+            return f"{flaw.field} {flaw.message}"
     return ""
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _quoted(text: str) -> str:

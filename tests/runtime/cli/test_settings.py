@@ -15,9 +15,10 @@ CATALOG = Catalog.load()
 
 @pytest.fixture
 def graph() -> Graph:
-    """Return a graph of a source and a speech sink."""
+    """Return a graph of a source, a speech sink, a redaction and a node that nobody knows."""
     graph = edits.add_node(Graph(), "synthetic", id="numbers", params={"count": 3})
     graph = edits.add_node(graph, "speech", policy={"state": "serialized"})
+    graph = edits.add_node(graph, "redact", id="hide")
     return edits.add_node(graph, "gone", id="odd")
 
 
@@ -69,9 +70,11 @@ def test_a_policy_member_is_named_by_key_symbol_or_path(graph: Graph) -> None:
         ("speach.seconds_per_chunk=1", "no node 'speach'; did you mean speech?"),
         ("speech.second_per_chunk=1", "speech has no param 'second_per_chunk'; did you mean"),
         ("speech.seconds_per_chunk.x=1", "seconds_per_chunk is a plain value"),
-        ("speech.seconds_per_chunk=-1", "cannot be '-1': input should be greater"),
-        ("speech.seconds_per_chunk=soon", "cannot be 'soon': input should be a valid number"),
-        ("numbers.text={x}", r"cannot be '\{x\}': '\{x\}' has a place that cannot be filled"),
+        ("speech.seconds_per_chunk=-1", "'-1': seconds_per_chunk is -1, but must be greater"),
+        ("speech.seconds_per_chunk=soon", "'soon': seconds_per_chunk must be a valid number"),
+        ("speech.seconds_per_chunk=true", "seconds_per_chunk is true, but must be a valid number"),
+        ("hide.ignore_case=yes", "cannot be 'yes': ignore_case must be a valid boolean"),
+        ("numbers.text={x}", r"cannot be '\{x\}': text does not fit: '\{x\}' has a place"),
         ("odd.x=1", "operator 'gone' of odd is unknown"),
     ],
 )
@@ -85,8 +88,9 @@ def test_what_cannot_be_set_is_told_in_one_sentence(graph: Graph, text: str, mes
     ("text", "message"),
     [
         ("speech.queue=1", "speech has no policy member 'queue'; did you mean queue_capacity?"),
-        ("speech.q=0", "speech.queue_capacity cannot be '0': input should be greater"),
-        ("speech.overflow=drop", "cannot be 'drop': input should be 'block'"),
+        ("speech.q=0", "speech.queue_capacity cannot be '0': queue_capacity is 0, but must be"),
+        ("speech.q=4.0", "queue_capacity is 4.0, but must be a valid integer"),
+        ("speech.overflow=drop", "cannot be 'drop': overflow must be 'block'"),
         ("speech.retry.tries=2", "speech has no policy member 'retry.tries'"),
     ],
 )
