@@ -247,7 +247,9 @@ async def open(
         CompileError: the graph has errors.
         GraphFileError: the file is no graph.
     """
-    run = Run(_planned(runnable, strategy, base, catalog, None), inputs, seed)
+    is_virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
+    clock: ClockName = "virtual" if is_virtual else "real"
+    run = Run(_planned(runnable, strategy, base, catalog, clock), inputs, seed)
     try:
         yield run
     finally:
@@ -296,13 +298,20 @@ def plan(
     *,
     base: str | os.PathLike[str] | None = None,
     catalog: Catalog | None = None,
+    clock: ClockName = "real",
 ) -> Plan:
     """Compile once what many requests run.
+
+    Args:
+        runnable: a flow, a graph or a file.
+        base: folder that relative paths start from.
+        catalog: the operators there are; None finds all that are installed.
+        clock: the one it will run on; what that rules out is refused here.
 
     Raises:
         CompileError: the graph has errors.
     """
-    return _planned(runnable, "aiflow", base, catalog, None)
+    return _planned(runnable, "aiflow", base, catalog, clock)
 
 
 def _planned(
@@ -310,7 +319,7 @@ def _planned(
     strategy: str,
     base: str | os.PathLike[str] | None,
     catalog: Catalog | None,
-    clock: ClockName | None,
+    clock: ClockName,
 ) -> Plan:
     if isinstance(runnable, Plan):
         return apply_strategy(runnable, strategy)

@@ -14,6 +14,8 @@ import aiflow
 from aiflow import Flow, P
 from aiflow.errors import CompileError, EngineError
 from aiflow.events import Token
+from aiflow.graph import edits
+from aiflow.graph.model import Graph
 from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.base import Operator, Port
 from aiflow.operators.scope import Scope
@@ -74,6 +76,34 @@ def test_a_graph_with_errors_is_refused_with_all_of_them() -> None:
 
     with pytest.raises(CompileError, match="AF107"):
         aiflow.run(flow)
+
+
+def test_a_key_that_is_not_set_is_told_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By a plan, and by `open` as by `run`; on the virtual clock nobody needs a key."""
+    monkeypatch.delenv("SHOP_KEY", raising=False)
+    graph = edits.add_resource(
+        Graph(),
+        "provider",
+        id="shop",
+        params={"endpoint": "https://a.example/v1", "credential": "SHOP_KEY"},
+    )
+    graph = edits.add_node(graph, "chat", id="model")
+    graph = edits.set_resource(graph, "model", "provider", "shop")
+    graph = edits.add_node(graph, "screen", id="view")
+    graph = edits.connect(graph, "model.out", "view.in")
+
+    async def opened() -> None:
+        async with aiflow.open(graph):
+            pass
+
+    with pytest.raises(CompileError, match="AF505"):
+        aiflow.plan(graph)
+    with pytest.raises(CompileError, match="AF505"):
+        asyncio.run(opened())
+    with pytest.raises(CompileError, match="AF506"):
+        run_virtual(opened())
 
 
 def test_run_has_no_place_inside_a_loop() -> None:
