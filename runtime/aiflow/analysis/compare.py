@@ -78,12 +78,12 @@ def measure(
     ended = [_run(way.plan, seed, is_virtual, base, text) for seed in range(runs)]
     last = ended[-1]
     found = bottleneck(None, last, Facts.of_plan(way.plan))
-    failed = next((each for each in ended if _status(each) != "completed"), None)
+    failed = next((each for each in ended if each.phase != "completed"), None)
     return Row(
         strategy=way.plan.strategy,
         settings=dict(way.settings),
         runs=runs,
-        status="completed" if failed is None else _status(failed),
+        status="completed" if failed is None else failed.phase,
         model_ttft_ms=_median([each.model_ttft_ms for each in ended]),
         ttfpt_ms=_median([each.ttfpt_ms for each in ended]),
         duration_s=statistics.median(each.at - each.started_at for each in ended),
@@ -101,11 +101,6 @@ def _run(plan: Plan, seed: int, is_virtual: bool, base: Path | None, text: str |
     factory = VirtualLoop if is_virtual else asyncio.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         return runner.run(session.run())
-
-
-def _status(snapshot: Snapshot) -> str:
-    has_failed = snapshot.error is not None or "failed" in snapshot.conversations.values()
-    return "failed" if has_failed else snapshot.phase
 
 
 def _max_queue(snapshot: Snapshot) -> int:

@@ -15,13 +15,6 @@ _COLUMNS = (
 )
 
 
-def status_of(snapshot: Snapshot) -> str:
-    """Return `completed`, `failed` or `cancelled`; one failed conversation fails the run."""
-    if snapshot.error is not None or "failed" in snapshot.conversations.values():
-        return "failed"
-    return snapshot.phase
-
-
 def run_report(snapshot: Snapshot, sinks: Collection[str]) -> dict[str, Any]:
     """Return the object that `aiflow run --json` prints.
 
@@ -30,7 +23,7 @@ def run_report(snapshot: Snapshot, sinks: Collection[str]) -> dict[str, Any]:
         sinks: ids of the plan's sinks.
     """
     return {
-        "status": status_of(snapshot),
+        "status": snapshot.phase,
         "bound": snapshot.bound,
         "max_in_flight": snapshot.max_in_flight,
         "model_ttft_ms": _ms(snapshot.model_ttft_ms),
@@ -61,7 +54,7 @@ def summary_lines(snapshot: Snapshot, facts: Facts) -> Iterator[str]:
         yield f"{len(outcomes)} conversations: {counts}"
     if drops := _drops(snapshot):
         yield drops
-    if status_of(snapshot) != "failed":
+    if snapshot.phase != "failed":
         yield run_sentence(snapshot, facts)
     yield ""
     yield from _table([_COLUMNS, *map(_row, snapshot.nodes.values())])
@@ -70,7 +63,7 @@ def summary_lines(snapshot: Snapshot, facts: Facts) -> Iterator[str]:
 def _headline(snapshot: Snapshot) -> str:
     bound = "no bound" if snapshot.bound is None else f"a bound of {snapshot.bound}"
     parts = [
-        f"{status_of(snapshot)} in {snapshot.at - snapshot.started_at:.1f} s",
+        f"{snapshot.phase} in {snapshot.at - snapshot.started_at:.1f} s",
         f"at most {snapshot.max_in_flight} events in flight ({bound})",
     ]
     first, model = snapshot.ttfpt_ms, snapshot.model_ttft_ms

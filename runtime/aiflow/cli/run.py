@@ -16,7 +16,7 @@ from aiflow.cli.console import complain, put_json, say
 from aiflow.cli.exits import Exit, UsageError, unknown
 from aiflow.cli.files import read_graph
 from aiflow.cli.linefile import LineFile
-from aiflow.cli.report import run_report, status_of, summary_lines
+from aiflow.cli.report import run_report, summary_lines
 from aiflow.cli.running import Ending, Job, run_job
 from aiflow.cli.settings import with_settings
 from aiflow.compiler.compile import Compiled
@@ -191,4 +191,4 @@ def _report(
         return Exit.FAILED
     if ending.was_interrupted:
         return Exit.INTERRUPTED
-    return Exit.DONE if status_of(snapshot) == "completed" else Exit.FAILED
+    return Exit.DONE if snapshot.phase == "completed" else Exit.FAILED

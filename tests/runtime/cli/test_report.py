@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aiflow.analysis.facts import Facts
-from aiflow.cli.report import run_report, status_of, summary_lines
+from aiflow.cli.report import run_report, summary_lines
 from aiflow.metrics.snapshot import LatencyStats, NodeStats, Outcome, Snapshot
 
 SPEECH = NodeStats(
@@ -65,14 +65,13 @@ def test_time_shares_of_a_node_add_up_to_one() -> None:
     assert run_report(idle, ())["nodes"]["x"]["busy"] == 0.0
 
 
-def test_one_failed_conversation_fails_the_run() -> None:
-    """A session may end well while one of its conversations did not."""
-    failed = replace(SNAPSHOT, conversations={"c1": "completed", "c2": "failed"})
+def test_the_status_is_the_session_s_own() -> None:
+    """Outcomes of old conversations are forgotten, and the session knows better."""
+    failed = replace(SNAPSHOT, phase="failed")
 
-    assert status_of(SNAPSHOT) == "completed"
-    assert status_of(failed) == "failed"
-    assert status_of(replace(SNAPSHOT, error="speech failed")) == "failed"
-    assert status_of(replace(SNAPSHOT, phase="cancelled")) == "cancelled"
+    assert run_report(SNAPSHOT, ())["status"] == "completed"
+    assert run_report(failed, ())["status"] == "failed"
+    assert next(summary_lines(failed, FACTS)).startswith("failed in 10.0 s")
 
 
 def test_the_summary_fits_what_happened() -> None:
