@@ -195,7 +195,7 @@ def test_drop_oldest_never_makes_the_sender_wait() -> None:
     assert view["max_queue"] == 4
     assert result["nodes"]["record"]["received"] == 500
     assert result["duration_s"] < 6
-    assert "500 events: Token 500" in shown("drop-oldest", "record")
+    assert "500 events: token 500" in shown("drop-oldest", "record")
 
 
 @pytest.mark.parametrize("name", ids)

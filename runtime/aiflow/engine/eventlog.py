@@ -14,6 +14,7 @@ import msgspec
 from aiflow.engine.cells import Event, Terminal, Turn
 from aiflow.engine.taps import plain
 from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.names import kind_of
 
 VERSION = 1
 
@@ -38,7 +39,7 @@ class EventLog:
                     "node": node,
                     "port": port,
                     **_place(event),
-                    "type": type(event.payload).__name__,
+                    "type": kind_of(event.payload),
                     "payload": plain(event.payload),
                 }
             )

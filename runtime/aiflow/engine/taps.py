@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from aiflow.engine.cells import Event
+from aiflow.operators.names import kind_of
 
 #: Longest text of one payload that a tap shows.
 SHOWN_CHARACTERS = 2_000
@@ -52,7 +53,7 @@ def row_of(event: Event, at: float) -> dict[str, Any]:
         "part": event.part,
         "hops": event.hops,
         "created_at": event.created_at,
-        "type": type(event.payload).__name__,
+        "type": kind_of(event.payload),
         "payload": plain(event.payload),
     }
 

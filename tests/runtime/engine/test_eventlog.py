@@ -50,7 +50,7 @@ def test_every_emission_and_settlement_is_one_line_with_its_time() -> None:
     payload = {"text": "a", "channel": "answer", "choice": 0}
     assert [json.loads(line) for line in lines] == [
         {"record": "emitted", "at": 0.0, "node": "s", "port": "out", **event,
-         "type": "Token", "payload": payload},
+         "type": "token", "payload": payload},
         {"record": "ended", "at": 0.0, "node": "s", **place, "terminal": "END"},
         {"record": "settled", "at": 0.5, "node": "k", "outcome": "processed", **event},
         {"record": "ended", "at": 0.5, "node": "k", **place, "terminal": "END"},

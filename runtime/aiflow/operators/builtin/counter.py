@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from aiflow.operators.base import NoParams, Operator, Port
+from aiflow.operators.names import kind_of
 from aiflow.operators.scope import Scope
 from aiflow.policies import State
 from aiflow.types import ANY
@@ -33,7 +34,7 @@ class Counter(Operator[NoParams]):
 
     def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
         """Count one event."""
-        kind = type(payload).__name__
+        kind = kind_of(payload)
         scope.state[kind] = scope.state.get(kind, 0) + 1
 
     def finish(self, scope: Scope) -> None:

@@ -14,7 +14,7 @@ def test_the_counts_are_shown_at_the_end_by_kind() -> None:
 
     run = run_operator(Counter(NoParams()), payloads)
 
-    assert run.shown == "1,203 events: Token 1,200, Chunk 2, Control 1\n"
+    assert run.shown == "1,203 events: token 1,200, chunk 2, control 1\n"
 
 
 def test_a_turn_without_events_is_counted_too() -> None:
