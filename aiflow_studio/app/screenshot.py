@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from aiflow.analysis.bottleneck import bottleneck
+from aiflow.analysis.facts import Facts
 from aiflow.clock import Clock, SystemClock
-from aiflow.metrics.snapshot import NodeStats
+from aiflow.metrics.snapshot import Snapshot
 from aiflow_studio.app.studio import Studio, problem_count
+from aiflow_studio.plots.series import slowest
 
 CANNOT_WRITE = 2
 #: Seconds before the picture in which the last thing may change that is not the run.
@@ -23,8 +25,7 @@ async def take(studio: Studio, path: Path, after_s: float, clock: Clock | None =
     await clock.sleep(max(0.0, after_s - SETTLING_S))
     if studio.runs.is_active and not studio.selection.nodes:
         # A picture of a run is about its slow consumer: the inspector shows that node.
-        queues = studio.runs.snapshot.nodes if studio.runs.snapshot is not None else {}
-        studio.selection.set(frozenset(slowest(queues)))
+        studio.selection.set(worth_a_look(studio.runs.snapshot))
     await clock.sleep(min(after_s, SETTLING_S))
     while studio.runs.is_active:
         studio.runs.sample()
@@ -46,10 +47,15 @@ async def take(studio: Studio, path: Path, after_s: float, clock: Clock | None =
     return 0
 
 
-def slowest(nodes: Mapping[str, NodeStats]) -> list[str]:
-    """Return the id of the node where events wait longest; empty while none has waited."""
-    waited = [name for name, stats in nodes.items() if stats.wait.count > 0]
-    return sorted(waited, key=lambda name: nodes[name].wait.p50_ms, reverse=True)[:1]
+def worth_a_look(snapshot: Snapshot | None) -> frozenset[str]:
+    """Return the node that the others wait for, else where events wait longest, if any did."""
+    if snapshot is None:
+        return frozenset()
+    found = bottleneck(None, snapshot, Facts.of_snapshot(snapshot))
+    if found is not None:
+        return frozenset((found.node,))
+    # Where a full queue drops, nobody waits for the slow node.
+    return frozenset(slowest(snapshot, tuple(snapshot.nodes), 1))
 
 
 def report(studio: Studio) -> dict[str, Any]:

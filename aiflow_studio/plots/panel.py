@@ -17,6 +17,7 @@ from aiflow_studio.plots.series import (
     MOST_NODES,
     SteadyTop,
     bounds,
+    by_waiting,
     choose,
     depth_line,
     depth_top,
@@ -163,7 +164,7 @@ class PlotsPanel(QWidget):
         A queue in which little has ever stood stays grey: what is coloured is worth a look.
         """
         # Several at once, as when the panel was hidden: the slowest has probably filled first.
-        for node in sorted(nodes, key=lambda node: -last.nodes[node].wait.p50_ms):
+        for node in by_waiting(last, nodes):
             stats = last.nodes[node]
             if stats.max_depth >= max(2.0, FILLING * (stats.queue_capacity or 0)):
                 self._colors.setdefault(node, len(self._colors))

@@ -141,10 +141,18 @@ def choose(
 
 
 def slowest(snapshot: Snapshot, nodes: Sequence[str], most: int) -> tuple[str, ...]:
-    """Return those of `nodes` where events wait longest, slowest first."""
-    times = {name: snapshot.nodes[name].wait for name in nodes if name in snapshot.nodes}
-    ranked = sorted(times, key=lambda name: times[name].p50_ms, reverse=True)
-    return tuple(name for name in ranked if times[name].count > 0)[:most]
+    """Return those of `nodes` where events wait longest, slowest first; () if none did."""
+    ranked = by_waiting(snapshot, nodes)
+    return tuple(name for name in ranked if snapshot.nodes[name].wait.count > 0)[:most]
+
+
+def by_waiting(snapshot: Snapshot, nodes: Iterable[str]) -> tuple[str, ...]:
+    """Return those of `nodes` that there are, first where events wait longest.
+
+    A ranking for curves. Who holds others back is another question: `aiflow.analysis`.
+    """
+    known = [name for name in nodes if name in snapshot.nodes]
+    return tuple(sorted(known, key=lambda name: -snapshot.nodes[name].wait.p50_ms))
 
 
 def bounds(snapshot: Snapshot, nodes: Sequence[str]) -> tuple[int, ...]:
