@@ -13,7 +13,7 @@ AiFlowError
 │   └── SequenceError           a sequence number came twice or too late
 ├── ResourceError               a resource could not start (credential not set, file missing)
 ├── TraceError                  a trace file cannot be read or written
-├── InputFileError              a text, document or log that a graph names cannot be used
+├── NamedFileError              a text, document or log that a graph names cannot be used
 └── ProviderError               a model endpoint refused, timed out or spoke nonsense
 
 Each class takes values, builds its own sentence (what, where, what to do) and keeps
@@ -177,7 +177,7 @@ class TraceError(AiFlowError):
         self.where = where
 
 
-class InputFileError(AiFlowError):
+class NamedFileError(AiFlowError):
     """A text, document or log that a graph names cannot be used.
 
     Attributes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from aiflow.errors import InputFileError
+from aiflow.errors import NamedFileError
 
 #: Largest file that is read, in bytes.
 MAX_BYTES = 64 * 1024 * 1024
@@ -54,14 +54,14 @@ def read(name: str, path: Path) -> Document:
     """Read a file.
 
     Raises:
-        InputFileError: it is too large or cannot be read.
+        NamedFileError: it is too large or cannot be read.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise InputFileError(name, f"it is larger than {MAX_BYTES // 2**20} MiB; cut it")
+            raise NamedFileError(name, f"it is larger than {MAX_BYTES // 2**20} MiB; cut it")
         return made(name, path.read_bytes())
     except OSError as error:
-        raise InputFileError(name, f"it cannot be read ({error.strerror})") from error
+        raise NamedFileError(name, f"it cannot be read ({error.strerror})") from error
 
 
 def made(name: str, content: bytes) -> Document:
@@ -77,7 +77,7 @@ def passages(document: Document, size: int) -> list[Passage]:
         size: longest passage in characters; only a single word is ever longer.
 
     Raises:
-        InputFileError: its content is not what the end of its name says.
+        NamedFileError: its content is not what the end of its name says.
     """
     ending = Path(document.name).suffix.lower()
     text = _pdf_text(document) if ending in PDF else _decoded(document)
@@ -133,7 +133,7 @@ def _decoded(document: Document) -> str:
     try:
         text = document.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputFileError(
+        raise NamedFileError(
             document.name, f"byte {error.start} is not UTF-8; save it as UTF-8"
         ) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -149,9 +149,9 @@ def _pdf_text(document: Document) -> str:
     # A broken file makes it raise whatever its parser stumbles over, AttributeError included.
     except Exception as error:
         reason = f"it is no PDF that can be read ({type(error).__name__}: {error})"
-        raise InputFileError(document.name, f"{reason}; mend it or leave it out") from error
+        raise NamedFileError(document.name, f"{reason}; mend it or leave it out") from error
     if not text.strip():
-        raise InputFileError(
+        raise NamedFileError(
             document.name, "it holds no text, only pictures; leave it out or convert it"
         )
     return text

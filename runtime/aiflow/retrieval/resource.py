@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 
 from aiflow.clock import Clock
-from aiflow.errors import InputFileError, ResourceError
+from aiflow.errors import NamedFileError, ResourceError
 from aiflow.resources import Resource, ResourceParams
 from aiflow.retrieval.documents import Document, made, read
 from aiflow.retrieval.store import Found, Store
@@ -137,7 +137,7 @@ class Index(Resource[IndexParams]):
         try:
             store = Store(self._path(), self.params.passage_characters)
             self._sync(store)
-        except (sqlite3.Error, ValueError, InputFileError) as error:
+        except (sqlite3.Error, ValueError, NamedFileError) as error:
             if store is not None:
                 store.close()
             raise ResourceError(self.id, self._reason(error)) from error
@@ -145,7 +145,7 @@ class Index(Resource[IndexParams]):
 
     def _reason(self, error: Exception) -> str:
         """Return why it cannot start, and what to do."""
-        if isinstance(error, InputFileError):
+        if isinstance(error, NamedFileError):
             return f"a document cannot be indexed: {error}"
         if "fts5" in str(error):
             return "the SQLite of this Python has no full-text search (FTS5); use another Python"

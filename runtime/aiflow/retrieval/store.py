@@ -92,7 +92,7 @@ class Store:
             keep: names of others that stay; all further ones are removed.
 
         Raises:
-            InputFileError: one cannot be read; those before it are in the index.
+            NamedFileError: one cannot be read; those before it are in the index.
         """
         gone = set(self.names()) - set(keep)
         changed = 0

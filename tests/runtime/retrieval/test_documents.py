@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiflow.errors import InputFileError
+from aiflow.errors import NamedFileError
 from aiflow.retrieval import documents
 from aiflow.retrieval.documents import Passage, made, passages, read
 from tests.runtime.retrieval.pdf import make_pdf
@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_told_and_not_left_out(
     name: str, content: bytes, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With its name, and what to do."""
-    with pytest.raises(InputFileError, match=f"the file {name}: {reason}"):
+    with pytest.raises(NamedFileError, match=f"the file {name}: {reason}"):
         passages(made(name, content), 100)
 
 
@@ -111,7 +111,7 @@ def test_files_that_are_too_large_or_gone_are_told(
     monkeypatch.setattr(documents, "MAX_BYTES", 2**20)
     (tmp_path / "a").write_bytes(b"a" * (2**20 + 1))
 
-    with pytest.raises(InputFileError, match="larger than 1 MiB"):
+    with pytest.raises(NamedFileError, match="larger than 1 MiB"):
         read("a", tmp_path / "a")
-    with pytest.raises(InputFileError, match="b: it cannot be read"):
+    with pytest.raises(NamedFileError, match="b: it cannot be read"):
         read("b", tmp_path / "b")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiflow.errors import InputFileError
+from aiflow.errors import NamedFileError
 from aiflow.retrieval.documents import Document, made
 from aiflow.retrieval.store import Store
 
@@ -131,7 +131,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, owner
 
 def test_a_document_that_breaks_leaves_those_before_it(store: Store) -> None:
     """And the next run goes on from there."""
-    with pytest.raises(InputFileError):
+    with pytest.raises(NamedFileError):
         store.sync([text("a.txt", "one"), made("b.txt", b"\xff"), text("c.txt", "three")])
 
     assert store.names() == ["a.txt"]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import msgspec
 from pydantic import Field
 
-from aiflow.errors import InputFileError
+from aiflow.errors import NamedFileError
 from aiflow.operators.base import Operator, Params, Port
 from aiflow.operators.names import kind_of
 from aiflow.operators.scope import Scope
@@ -69,7 +69,7 @@ class Jsonl(Operator[JsonlParams]):
             with path.open("ab", buffering=0) as file:
                 _append(file, line)
         except OSError as error:
-            raise InputFileError(
+            raise NamedFileError(
                 str(self.params.path),
                 f"no line can be added ({error.strerror or error}); make room or choose another",
             ) from error

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 from pydantic import Field
 
+from aiflow.errors import NamedFileError
 from aiflow.events import text_of
 from aiflow.operators.base import Operator, Params, Port
 from aiflow.operators.names import kind_of
@@ -92,7 +93,7 @@ class SqliteLog(Operator[SqliteLogParams]):
 
     def new_state(self) -> Log:
         """Return a log that is opened with its first batch."""
-        return Log(self._path(), self.params.max_records)
+        return Log(self._path(), self.params.path, self.params.max_records)
 
     def kept_events(self) -> int:
         """Return how many events a batch may wait for."""
@@ -137,6 +138,7 @@ class Log:
 
     Args:
         path: None keeps the table in memory.
+        name: the path as the graph names it, for errors.
         max_records: the oldest make room beyond so many; None keeps all.
 
     Attributes:
@@ -144,10 +146,13 @@ class Log:
         written: rows that are in the table by now.
     """
 
-    def __init__(self, path: Path | None, max_records: int | None = None) -> None:
+    def __init__(
+        self, path: Path | None, name: str | None = None, max_records: int | None = None
+    ) -> None:
         self.rows: list[tuple[object, ...]] = []
         self.written = 0
         self._path = path
+        self._name = name or "of the log in memory"
         self._max_records = max_records
         self._database: sqlite3.Connection | None = None
 
@@ -155,7 +160,7 @@ class Log:
         """Write all rows in one transaction.
 
         Raises:
-            OSError: the file cannot be opened or written; nothing of the batch is in it.
+            NamedFileError: the file cannot be opened or written; nothing of the batch is in it.
         """
         if not self.rows:
             return
@@ -166,9 +171,8 @@ class Log:
                 if self._max_records is not None:
                     database.execute(_ROTATE, (self._max_records,))
         except sqlite3.Error as error:
-            raise OSError(
-                f"the log {self._path or 'in memory'} cannot be written: {error};"
-                " name another file, or free the place"
+            raise NamedFileError(
+                self._name, f"no row can be added ({error}); make room or choose another"
             ) from error
         self.written += len(self.rows)
         self.rows.clear()

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from aiflow.errors import InputFileError
+from aiflow.errors import NamedFileError
 from aiflow.events import Message
 from aiflow.operators.base import Params, Port, Source
 from aiflow.operators.scope import Scope
@@ -84,7 +84,7 @@ class TextInput(Source[TextInputParams]):
             # of many lines is not read anew for each of its conversations.
             self._each = self._texts(None)
             return max(1, len(self._each))
-        except InputFileError:
+        except NamedFileError:
             # Told by `check` before a run, and by `stream` in one.
             self._each = None
             return 1
@@ -105,14 +105,14 @@ class TextInput(Source[TextInputParams]):
         """Name the file that is not there or cannot be read."""
         try:
             self._texts(None)
-        except InputFileError as error:
+        except NamedFileError as error:
             yield str(error)
 
     def _texts(self, given: str | None) -> list[str]:
         """Return all texts.
 
         Raises:
-            InputFileError: the file cannot be read.
+            NamedFileError: the file cannot be read.
         """
         text = given
         if text is None:
@@ -125,18 +125,18 @@ class TextInput(Source[TextInputParams]):
     def _read(self, name: str) -> str:
         path = find_file(name, self.folders)
         if path is None:
-            raise InputFileError(name, "there is no such file; check the path")
+            raise NamedFileError(name, "there is no such file; check the path")
         try:
             return _decoded(name, path)
         except OSError as error:
-            raise InputFileError(name, f"it cannot be read ({error.strerror})") from error
+            raise NamedFileError(name, f"it cannot be read ({error.strerror})") from error
 
 
 def _decoded(name: str, path: Path) -> str:
     if path.stat().st_size > MAX_BYTES:
-        raise InputFileError(name, f"it is larger than {MAX_BYTES // 2**20} MiB; cut it")
+        raise NamedFileError(name, f"it is larger than {MAX_BYTES // 2**20} MiB; cut it")
     try:
         # A mark at the beginning is no text; line ends of any system are one.
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise InputFileError(name, f"byte {error.start} is not UTF-8; save it as UTF-8") from error
+        raise NamedFileError(name, f"byte {error.start} is not UTF-8; save it as UTF-8") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aiflow.errors import InputFileError
+from aiflow.errors import NamedFileError
 from aiflow.events import Audio, Token, ToolFragment
 from aiflow.operators.builtin.jsonl import Jsonl, JsonlParams
 from aiflow.policies import Policy
@@ -65,7 +65,7 @@ def test_a_folder_that_is_not_there_is_found_before_the_run(tmp_path: Path) -> N
     jsonl = Jsonl(JsonlParams(path="gone/log.jsonl"), [tmp_path])
 
     assert list(jsonl.check(Policy())) == ["the folder of its file gone/log.jsonl does not exist"]
-    with pytest.raises(InputFileError, match=r"gone/log\.jsonl: no line can be added"):
+    with pytest.raises(NamedFileError, match=r"gone/log\.jsonl: no line can be added"):
         run_operator(jsonl, [Token("a")])
 
 
@@ -111,5 +111,5 @@ def test_a_disk_that_takes_half_a_line_does_not_lose_the_rest(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk")
 def test_a_full_disk_is_told_with_the_files_name() -> None:
     """What, where, and what to do."""
-    with pytest.raises(InputFileError, match=r"/dev/full: no line can be added \(No space left"):
+    with pytest.raises(NamedFileError, match=r"/dev/full: no line can be added \(No space left"):
         run_operator(Jsonl(JsonlParams(path="/dev/full")), [Token("a")])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from aiflow.engine.session import Session
+from aiflow.errors import NamedFileError
 from aiflow.events import Audio, Token, ToolFragment
 from aiflow.operators.builtin.sqlite_log import Log, SqliteLog, SqliteLogParams
 from aiflow.policies import Policy
@@ -108,7 +109,7 @@ def test_what_is_no_database_fails_with_its_name_and_is_left_alone(tmp_path: Pat
     """Somebody's text file is not overwritten."""
     (tmp_path / "log.sqlite").write_text("dear diary " * 20, encoding="utf-8")
 
-    with pytest.raises(OSError, match=r"log\.sqlite cannot be written: file is not a database"):
+    with pytest.raises(NamedFileError, match=r"^the file log\.sqlite: no row can be added"):
         log(tmp_path, Token("a"))
     assert (tmp_path / "log.sqlite").read_text(encoding="utf-8").startswith("dear diary")
 
@@ -119,7 +120,7 @@ def test_a_folder_that_is_not_there_is_found_before_the_run(tmp_path: Path) -> N
 
     (clause,) = operator.check(Policy())
     assert clause == "the folder of its file gone/log.sqlite does not exist"
-    with pytest.raises(OSError, match="unable to open"):
+    with pytest.raises(NamedFileError, match=r"the file gone/log\.sqlite: .*unable to open"):
         run_operator(operator, [Token("a")])
 
 
@@ -131,7 +132,7 @@ def test_a_failed_batch_leaves_nothing_of_itself(tmp_path: Path) -> None:
     state.write()
     state.rows = [good, (None, *good[1:])]
 
-    with pytest.raises(OSError, match="NOT NULL"):
+    with pytest.raises(NamedFileError, match="NOT NULL"):
         state.write()
     state.close()
     assert len(rows(tmp_path)) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aiflow.clock import SystemClock
-from aiflow.errors import InputFileError
+from aiflow.errors import NamedFileError
 from aiflow.events import Message
 from aiflow.operators.builtin.text_input import TextInput, TextInputParams
 from aiflow.operators.scope import Scope
@@ -101,7 +101,7 @@ def test_a_file_that_cannot_be_read_is_told_before_the_run(
     (clause,) = operator.check(Policy())
     assert reason in clause
     assert operator.conversations() == 1
-    with pytest.raises(InputFileError, match=reason):
+    with pytest.raises(NamedFileError, match=reason):
         texts(operator)
 
 
