@@ -13,6 +13,7 @@ from operator import length_hint
 from typing import Any
 
 from aiflow.engine.cells import NOTHING, Call, Event, Lane, Route, Settled
+from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import deliver
 from aiflow.engine.failing import fail_call
 from aiflow.engine.settling import close_worker, go_on, rest, settle, work
@@ -52,7 +53,7 @@ def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what
     if call.scope is not lane.scope:
         lane.scope.state = call.scope.state
     if call.is_settled:
-        _close(result)
+        _close(lane, result)
         return
     try:
         outputs = gather(lane, result, extra)
@@ -281,7 +282,7 @@ def _ask(call: Call, at: float) -> None:
         at = now()
         rest(call, at)
         if call.is_settled:
-            _close(more)
+            _close(call.lane, more)
         elif output is NOTHING:
             call.more = _with_emitted(call, None)
         elif not set_output(call, output, at):
@@ -340,14 +341,13 @@ def _shrink(call: Call) -> None:
         call.lane.turn.in_flight -= 1
 
 
-def _close(outputs: object) -> None:
+def _close(lane: Lane, outputs: object) -> None:
     """Close an iterator that nobody will ask any more."""
-    close = getattr(outputs, "close", None)
-    if close is not None and isinstance(outputs, Iterator):
-        close()
+    if isinstance(outputs, Iterator):
+        close_now(lane, outputs)
 
 
 def _discard(call: Call, at: float) -> None:
     more, call.more = call.more, None
-    _close(more)
+    _close(call.lane, more)
     settle(call, Settled.CANCELLED, at)

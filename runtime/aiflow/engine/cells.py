@@ -19,6 +19,7 @@ from aiflow.clock import Clock
 from aiflow.compiler.plan import EdgePlan, NodePlan
 from aiflow.engine.runlist import RunList
 from aiflow.engine.scopes import EngineScope
+from aiflow.errors import StallError
 from aiflow.events import Context
 from aiflow.metrics.instruments import Histogram
 from aiflow.operators.base import Emit
@@ -116,6 +117,7 @@ class Kernel:
         active: turns that are open; `shares` says whether there may be more than one.
         fail_turn: ends a turn because of an error, told by whoever met it.
         turn_ended: called when every lane of a turn has closed.
+        refused: node -> the first of its operator's refusals to be closed.
     """
 
     __slots__ = (
@@ -128,6 +130,7 @@ class Kernel:
         "max_in_flight",
         "now",
         "open_calls",
+        "refused",
         "runlist",
         "shares",
         "turn_ended",
@@ -146,6 +149,7 @@ class Kernel:
         # waits may be waiting for it.
         self.open_calls = 0
         self.log: Log | None = None
+        self.refused: dict[str, StallError] = {}
         self.fail_turn: Callable[[Turn, BaseException], None] = _nobody_listens
         self.turn_ended: Callable[[Turn], None] = _nobody_listens
 

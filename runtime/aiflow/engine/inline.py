@@ -37,6 +37,7 @@ from aiflow.engine.cells import (
     Settled,
     Terminal,
 )
+from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_call, fail_lane, kill
@@ -244,7 +245,7 @@ def _discard(lane: Lane, event: Event, out: Any, at: float) -> None:  # noqa: AN
     """Settle an event whose turn ended while its operator was at work."""
     lane.extra = None
     if hasattr(out, "__next__"):
-        out.close()
+        close_now(lane, out)
     count(lane, event, Settled.CANCELLED, at)
 
 
@@ -317,8 +318,8 @@ class InlineRunner:
         """End a call at once; an iterator that is at work ends when it has returned."""
         call.is_cancelled = True
         more, call.more = call.more, None
-        if more is not None and not call.is_running and hasattr(more, "close"):
-            more.close()
+        if more is not None and not call.is_running:
+            close_now(call.lane, more)
         settle(call, Settled.CANCELLED, at)
 
     def _begin(self, lane: Lane, event: Event | None, edge: EdgeState | None, at: float) -> None:

@@ -1,4 +1,8 @@
-"""A session: one run of one plan, from its resources' start to their stop."""
+"""A session: one run of one plan, from its resources' start to their stop.
+
+It is long because it is the one place that is asked for everything about a run; what it
+answers with is worked out elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -136,11 +140,11 @@ class Session:
             self._guardians = build_guardians(self.plan, kernel, executor)
             if await self._start(kernel, resources):
                 await self._serve(kernel, resources)
+        except BaseException:
+            self._is_stopping = True  # broken off from outside: nothing of it is complete
+            raise
         finally:
-            await stop_resources(resources)
-            if executor is not None:
-                executor.shutdown(wait=False, cancel_futures=True)
-            self._end(kernel)
+            await self._wind_up(kernel, executor, resources)
         return self.snapshot()
 
     def drain(self) -> None:
@@ -265,7 +269,8 @@ class Session:
         """Return an error for each operator call that did not end after it was cancelled."""
         if self._kernel is None:
             return ()
-        return stuck_calls(self._conversations.active.values(), self._kernel.now())
+        busy = stuck_calls(self._conversations.active.values(), self._kernel.now())
+        return (*self._kernel.refused.values(), *busy)
 
     # How a run goes ---------------------------------------------------------------------
 
@@ -300,6 +305,19 @@ class Session:
             self._error = str(error)
             return False
         return not self._is_stopping
+
+    async def _wind_up(
+        self, kernel: Kernel, executor: ThreadPoolExecutor | None, resources: Mapping[str, Any]
+    ) -> None:
+        try:
+            await stop_resources(resources)
+        except BaseException:
+            self._is_stopping = True
+            raise
+        finally:
+            if executor is not None:
+                executor.shutdown(wait=False, cancel_futures=True)
+            self._end(kernel)
 
     async def _serve(self, kernel: Kernel, resources: Mapping[str, Any]) -> None:
         self._over = kernel.loop.create_future()
@@ -344,6 +362,8 @@ class Session:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _end(self, kernel: Kernel) -> None:
+        if kernel.refused:
+            self._tell_stuck()
         if self._error is not None or self._conversations.has_failed:
             self._phase = "failed"
         elif self._is_stopping or not (
@@ -411,13 +431,16 @@ class Session:
             if kernel.clock.now() < due:
                 self._deadline = kernel.clock.call_at(due, give_up)
             elif self._over is not None and not self._over.done():
-                stuck = self.stuck()
-                if stuck and self._error is None:
-                    self._error = "; ".join(map(str, stuck))
+                self._tell_stuck()
                 self._over.set_result(None)
 
         due = kernel.now() + self._stop_deadline_s
         self._deadline = kernel.clock.call_at(due, give_up)
+
+    def _tell_stuck(self) -> None:
+        stuck = self.stuck()
+        if stuck and self._error is None:
+            self._error = "; ".join(map(str, stuck))
 
     def _look_for_deadlock(self) -> None:
         kernel = self._the_kernel()

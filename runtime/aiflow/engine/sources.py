@@ -8,13 +8,14 @@ of the loop; an async iterator on a task, which alone opens and closes it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+import inspect
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
 from aiflow.engine.calls import is_plain, way_of, wrap
 from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Guardian, Lane, Route, Terminal
+from aiflow.engine.closing import close_now, closing
 from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
 from aiflow.engine.inline import pass_on
@@ -258,12 +259,10 @@ class PulledStream(Stream):
             self._close(self.stop_with)
 
     def _close(self, terminal: Terminal) -> None:
-        close = getattr(self._outputs, "close", None)
-        if close is not None:
-            if getattr(self._outputs, "gi_running", False):
-                return  # it asks for its own end: `stop_with` is seen when it has yielded
-            close()
+        if getattr(self._outputs, "gi_running", False):
+            return  # it asks for its own end: `stop_with` is seen when it has yielded
         self._is_over = True
+        close_now(self.lane, self._outputs)
         self.end(terminal)
 
 
@@ -340,7 +339,8 @@ class TaskStream(Stream):
     async def _read(self) -> None:
         runlist, now = self.kernel.runlist, self.kernel.now
         events = 0
-        async with aclosing(self._outputs) as outputs:  # type: ignore[type-var]
+        outputs = self._outputs
+        async with closing(self.lane, outputs):
             while not self.stop_with:
                 if self.is_full:
                     self.lane.turn.waiting_sources.append(self.go_on)
@@ -401,7 +401,7 @@ def open_stream(lane: Lane) -> Stream | None:
     operator = lane.guardian.node.operator
     assert isinstance(operator, Source)
     try:
-        outputs = operator.stream(lane.scope)
+        outputs = _iterator(operator.stream(lane.scope))
     except BaseException as error:
         Stream(lane).fail(error)
         if isinstance(error, KeyboardInterrupt | SystemExit):
@@ -409,4 +409,23 @@ def open_stream(lane: Lane) -> Stream | None:
         return None
     if isinstance(outputs, AsyncIterator):
         return TaskStream(lane, outputs)
-    return PulledStream(lane, iter(outputs))
+    return PulledStream(lane, outputs)
+
+
+def _iterator(outputs: Any) -> Iterator[Any] | AsyncIterator[Any]:  # noqa: ANN401
+    """Return the iterator of what a source's `stream` returned.
+
+    Raises:
+        TypeError: there is none.
+    """
+    if isinstance(outputs, AsyncIterable):
+        return aiter(outputs)
+    if isinstance(outputs, Iterable):
+        return iter(outputs)
+    if inspect.iscoroutine(outputs):
+        outputs.close()
+        raise TypeError("stream() is a coroutine that yields nothing; yield each payload in it")
+    raise TypeError(
+        f"stream() returned {type(outputs).__name__}, over which nothing can iterate;"
+        " yield each payload, or return an iterator"
+    )

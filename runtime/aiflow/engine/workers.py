@@ -12,7 +12,6 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import aclosing
 from typing import Any
 
 from aiflow.engine.calls import (
@@ -35,6 +34,7 @@ from aiflow.engine.cells import (
     Lane,
     Settled,
 )
+from aiflow.engine.closing import closing
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_call
@@ -395,10 +395,10 @@ class Worker:
         """Ask for one output after the other, each when the last has left."""
         kernel = self._guardian.kernel
         now = kernel.now
-        async with aclosing(outputs) as stream:  # type: ignore[type-var]
+        async with closing(call.lane, outputs):
             while not call.is_settled and not call.is_cancelled:
                 try:
-                    output = await anext(stream)
+                    output = await anext(outputs)
                 except StopAsyncIteration:
                     return
                 at = now()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from aiflow.compiler.bound import plan_bound
@@ -230,8 +231,9 @@ def _with_scope(process: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isasyncgenfunction(process):
 
         async def asks(payload: Any, scope: Scope) -> AsyncIterator[Any]:  # noqa: ANN401
-            async for output in process(payload):
-                yield output
+            async with aclosing(process(payload)) as outputs:
+                async for output in outputs:
+                    yield output
 
         return asks
     if inspect.iscoroutinefunction(process):
