@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any
 
 from aiflow.clock import Clock
 from aiflow.compiler.plan import Plan
-from aiflow.errors import AiFlowError, ResourceError
+from aiflow.errors import AiFlowError, ResourceError, words_of
 
 _log = logging.getLogger(__name__)
 
@@ -28,15 +29,34 @@ async def start_resources(plan: Plan, clock: Clock, started: dict[str, Any]) -> 
             await made.start(clock)
         except AiFlowError:
             raise
-        except Exception as error:
-            reason = f"it cannot start: {type(error).__name__}: {error}"
-            raise ResourceError(resource.id, reason) from error
+        except BaseException as error:
+            if _is_asked_for(error):
+                raise
+            raise ResourceError(resource.id, f"it cannot start: {words_of(error)}") from error
 
 
 async def stop_resources(started: Mapping[str, Any]) -> None:
-    """Stop resources, the last started first; one that fails keeps none of the others."""
+    """Stop resources, the last started first; one that fails keeps none of the others.
+
+    Raises:
+        BaseException: the process or whoever awaits this is to end; the others are stopped.
+    """
+    end: BaseException | None = None
     for name, resource in reversed(list(started.items())):
         try:
             await resource.stop()
-        except Exception:  # noqa: BLE001 - the others must be stopped whatever it raises
-            _log.exception("resource %s did not stop cleanly", name)
+        except BaseException as error:  # noqa: BLE001 - the others must be stopped whatever it is
+            if _is_asked_for(error):
+                end = end or error
+            else:
+                _log.exception("resource %s did not stop cleanly", name)
+    if end is not None:
+        raise end
+
+
+def _is_asked_for(error: BaseException) -> bool:
+    """Say whether somebody wants the run to end, rather than that a resource failed."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit)
