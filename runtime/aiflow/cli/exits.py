@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from enum import IntEnum
 
+from aiflow.compiler.findings import suggestion
 from aiflow.errors import AiFlowError
 
 
@@ -36,10 +36,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
 def advice(name: str, known: Iterable[str]) -> str:
     """Return what to write instead of a wrong name: the closest there is, or all there is."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    near = near or [each for each in names if name and each.startswith(name)]
-    if near:
-        return f"did you mean {near[0]}?"
+    if near := suggestion(name, names):
+        return f"did you mean {near}?"
     return f"there is {', '.join(names)}" if names else "there is none"
 
 

@@ -73,7 +73,10 @@ def clipped(text: str) -> str:
 
 def suggestion(word: str, choices: Iterable[str]) -> str:
     """Return the choice that was probably meant; "" where none is near."""
-    near = get_close_matches(word, list(choices), n=1, cutoff=0.6)
+    known = list(choices)
+    near = get_close_matches(word, known, n=1, cutoff=0.6)
+    # A long name that somebody has only begun is not near by its letters.
+    near = near or [each for each in known if word and each.startswith(word)]
     return near[0] if near else ""
 
 
