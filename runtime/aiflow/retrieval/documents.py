@@ -13,14 +13,12 @@ from io import BytesIO
 from pathlib import Path
 
 from aiflow.errors import NamedFileError
+from aiflow.retrieval.files import BLANK_LINES, content_of, decoded
 
-#: Largest file that is read, in bytes.
-MAX_BYTES = 64 * 1024 * 1024
 #: Kinds of files that can be read, by the end of their names; any other is read as text.
 MARKDOWN, PDF = (".md", ".markdown"), (".pdf",)
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.M)
-_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _SPACE = re.compile(r"\s+")
 
 
@@ -56,12 +54,7 @@ def read(name: str, path: Path) -> Document:
     Raises:
         NamedFileError: it is too large or cannot be read.
     """
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise NamedFileError(name, f"it is larger than {MAX_BYTES // 2**20} MiB; cut it")
-        return made(name, path.read_bytes())
-    except OSError as error:
-        raise NamedFileError(name, f"it cannot be read ({error.strerror})") from error
+    return made(name, content_of(name, path))
 
 
 def made(name: str, content: bytes) -> Document:
@@ -80,7 +73,7 @@ def passages(document: Document, size: int) -> list[Passage]:
         NamedFileError: its content is not what the end of its name says.
     """
     ending = Path(document.name).suffix.lower()
-    text = _pdf_text(document) if ending in PDF else _decoded(document)
+    text = _pdf_text(document) if ending in PDF else decoded(document.name, document.content)
     headed = list(_sections(text)) if ending in MARKDOWN else [("", text)]
     stem = Path(document.name).stem.replace("-", " ").replace("_", " ")
     title = next((heading for heading, _ in headed if heading), stem)
@@ -103,7 +96,7 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
 def _pieces(text: str, size: int) -> Iterator[str]:
     """Join paragraphs into pieces of at most `size` characters; cut those that are longer."""
     piece = ""
-    for paragraph in _BLANK_LINES.split(text):
+    for paragraph in BLANK_LINES.split(text):
         words = _SPACE.sub(" ", paragraph).strip()
         for part in _cut(words, size):
             if piece and len(piece) + 1 + len(part) > size:
@@ -127,16 +120,6 @@ def _cut(words: str, size: int) -> Iterator[str]:
         words = words[end:].strip()
     if words:
         yield words
-
-
-def _decoded(document: Document) -> str:
-    try:
-        text = document.content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise NamedFileError(
-            document.name, f"byte {error.start} is not UTF-8; save it as UTF-8"
-        ) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _pdf_text(document: Document) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiflow.errors import NamedFileError
-from aiflow.retrieval import documents
+from aiflow.retrieval import documents, files
 from aiflow.retrieval.documents import Passage, made, passages, read
 from tests.runtime.retrieval.pdf import make_pdf
 
@@ -108,7 +108,7 @@ def test_files_that_are_too_large_or_gone_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before any of it is in memory."""
-    monkeypatch.setattr(documents, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(files, "MAX_BYTES", 2**20)
     (tmp_path / "a").write_bytes(b"a" * (2**20 + 1))
 
     with pytest.raises(NamedFileError, match="larger than 1 MiB"):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -15,12 +13,8 @@ from aiflow.operators.base import Params, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.policies import Policy
 from aiflow.resources import find_file
+from aiflow.retrieval.files import BLANK_LINES, content_of, decoded
 from aiflow.types import MESSAGE
-
-#: Largest file, in bytes: a source of prompts, not of archives.
-MAX_BYTES = 64 * 1024 * 1024
-
-_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 
 
 class TextInputParams(Params):
@@ -119,24 +113,11 @@ class TextInput(Source[TextInputParams]):
             text = self.params.text if self.params.path is None else self._read(self.params.path)
         pieces = [text]
         if self.params.split != "whole":
-            pieces = text.split("\n") if self.params.split == "lines" else _BLANK_LINES.split(text)
+            pieces = text.split("\n") if self.params.split == "lines" else BLANK_LINES.split(text)
         return [piece.strip() for piece in pieces if piece.strip()]
 
     def _read(self, name: str) -> str:
         path = find_file(name, self.folders)
         if path is None:
             raise NamedFileError(name, "there is no such file; check the path")
-        try:
-            return _decoded(name, path)
-        except OSError as error:
-            raise NamedFileError(name, f"it cannot be read ({error.strerror})") from error
-
-
-def _decoded(name: str, path: Path) -> str:
-    if path.stat().st_size > MAX_BYTES:
-        raise NamedFileError(name, f"it is larger than {MAX_BYTES // 2**20} MiB; cut it")
-    try:
-        # A mark at the beginning is no text; line ends of any system are one.
-        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        raise NamedFileError(name, f"byte {error.start} is not UTF-8; save it as UTF-8") from error
+        return decoded(name, content_of(name, path))

@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_read_is_told_before_the_run(
 
 def test_a_file_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory holds a prompt, not an archive."""
-    monkeypatch.setattr("aiflow.operators.builtin.text_input.MAX_BYTES", 2**20)
+    monkeypatch.setattr("aiflow.retrieval.files.MAX_BYTES", 2**20)
     (tmp_path / "a.txt").write_bytes(b"a" * (2**20 + 1))
 
     assert "larger than 1 MiB" in next(source(tmp_path, path="a.txt").check(Policy()))
