@@ -8,14 +8,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from inspect import isclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from aiflow.errors import PluginError
-from aiflow.operators.base import Operator
-from aiflow.operators.registry import Catalog, operator_fault
+from aiflow.operators.registry import Catalog, operators_of
 
 _WORD = "--operators"
 
@@ -28,24 +25,14 @@ def with_file(catalog: Catalog, path: str | os.PathLike[str]) -> Catalog:
     """
     where = os.fspath(path)
     module = _loaded(where)
-    found = [
-        value
-        for name, value in vars(module).items()
-        if isclass(value)
-        and issubclass(value, Operator)
-        and value.__module__ == module.__name__
-        and not name.startswith("_")
-    ]
-    if not found:
-        raise PluginError(where, _WORD, "it has no public operator, neither class nor function")
-    named: dict[str, type[Operator[Any]]] = {}
-    for each in found:
-        if fault := operator_fault(each):
-            raise PluginError(where, _WORD, f"{each.__name__}: {fault}")
-        if each.name in catalog.operators or each.name in named:
-            raise PluginError(where, _WORD, f"the name {each.name} is taken already")
-        named[each.name] = each
-    return catalog.extended(named.values())
+    try:
+        found = operators_of(module)
+    except ValueError as error:
+        raise PluginError(where, _WORD, str(error)) from error
+    for name in found:
+        if name in catalog.operators:
+            raise PluginError(where, _WORD, f"the name {name} is taken already")
+    return catalog.extended(found.values())
 
 
 def _loaded(where: str) -> ModuleType:

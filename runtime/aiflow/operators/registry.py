@@ -49,7 +49,7 @@ class Catalog:
     def load(cls) -> Catalog:
         """Find all that is installed; never raises for a broken plug-in."""
         broken: list[PluginError] = []
-        operators = _collect(OPERATOR_GROUP, _operators_of, broken)
+        operators = _collect(OPERATOR_GROUP, operators_of, broken)
         resources = _collect(RESOURCE_GROUP, _resources_of, broken)
         return cls(operators, resources, broken)
 
@@ -123,6 +123,26 @@ def operator_fault(operator: type[Operator[Any]]) -> str:
     return ""
 
 
+def operators_of(loaded: object) -> dict[str, type[Operator[Any]]]:
+    """Return the operators that a module has of its own, or that one class is; name -> class.
+
+    Raises:
+        TypeError: it is neither a module nor a class.
+        ValueError: there is none, one of them is incomplete, or two have one name.
+    """
+    found: dict[str, type[Operator[Any]]] = {}
+    for each in _classes_of(loaded):
+        if not issubclass(each, Operator):
+            continue
+        if fault := operator_fault(each):
+            raise ValueError(f"{each.__name__}: {fault}")
+        if found.setdefault(each.name, each) is not each:
+            raise ValueError(f"the name {each.name} is taken already")
+    if not found:
+        raise ValueError("it has no public operator, neither class nor function")
+    return found
+
+
 def _collect(group: str, read: Any, broken: list[PluginError]) -> dict[str, Any]:  # noqa: ANN401
     """Load every entry point of a group; what fails is added to `broken`."""
     found: dict[str, Any] = {}
@@ -138,17 +158,6 @@ def _collect(group: str, read: Any, broken: list[PluginError]) -> dict[str, Any]
             else:
                 found[name] = loaded
     return dict(sorted(found.items()))
-
-
-def _operators_of(loaded: object) -> dict[str, type[Operator[Any]]]:
-    """Return the operators that an entry point stands for: a module's own, or one class."""
-    classes = [each for each in _classes_of(loaded) if issubclass(each, Operator)]
-    if not classes:
-        raise ValueError("it has no public subclass of aiflow.operators.base.Operator")
-    for each in classes:
-        if fault := operator_fault(each):
-            raise ValueError(f"{each.__name__}: {fault}")
-    return {each.name: each for each in classes}
 
 
 def _resources_of(loaded: object) -> dict[str, type[Resource[Any]]]:

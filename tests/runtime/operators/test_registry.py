@@ -94,7 +94,7 @@ def test_a_plug_in_that_cannot_be_imported_is_a_finding(installed) -> None:
     [
         (Nameless, "its name is 'Not A Name'"),
         (TwoOuts, "two of its out-ports have one name"),
-        (int, "no public subclass of aiflow.operators.base.Operator"),
+        (int, "no public operator, neither class nor function"),
         (42, "neither a module nor a class"),
     ],
 )
