@@ -16,6 +16,12 @@ from aiflow.operators.base import Source
 
 #: Outcomes that are kept for who asks.
 KEPT_OUTCOMES = 1_000
+_LETTER = "c"
+
+
+def number_of(conversation: str) -> int:
+    """Return the number of a conversation in its session, from 1."""
+    return int(conversation.removeprefix(_LETTER))
 
 
 class Conversations:
@@ -112,7 +118,7 @@ class Conversations:
     def _next_round(self) -> None:
         for index in range(self._per_round):
             self._named += 1
-            self._waiting.append((f"c{self._named}", index))
+            self._waiting.append((f"{_LETTER}{self._named}", index))
 
     def _note(self, conversation: str, outcome: Outcome) -> None:
         self.outcomes[conversation] = outcome

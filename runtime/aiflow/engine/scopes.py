@@ -41,6 +41,7 @@ class EngineScope(Scope):
         self.outputs = outputs
         self.event = event
         self.conversation = event.conversation
+        self.number = 1
         self.turn = event.turn
         self.port = ""
         self.attempt = 1
@@ -106,7 +107,7 @@ class EngineScope(Scope):
             self.node, self.clock, self.resources, self.outputs, self.event, self._seed
         )
         fork.state = self.state
-        fork.input = self.input
+        fork.input, fork.number = self.input, self.number
         fork._emit, fork._show = emit, self._show
         fork._keep, fork._mark = self._keep, self._mark
         return fork

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiflow.compiler.plan import Plan
 from aiflow.engine.cells import EdgeState, Guardian, Kernel, Lane, Route, Turn
+from aiflow.engine.conversations import number_of
 from aiflow.engine.outputs import Outputs
 from aiflow.engine.scopes import EngineScope
 from aiflow.engine.sources import open_stream
@@ -87,6 +88,7 @@ class Weaver:
         )
         scope.state = node.operator.new_state()
         scope.input = self.input_of(turn.conversation)
+        scope.number = number_of(turn.conversation)
         scope.port = guardian.ports[0] if guardian.ports else ""
         lane = Lane(guardian, turn, scope)
         # A node in the middle may ask a model too; its marks count like a source's.

@@ -18,6 +18,8 @@ class Scope:
 
     Attributes:
         node: id of the node. `conversation`, `turn`: whose event it is.
+        number: the conversation's number in its session, from 1: which of its texts or prompts
+            a source sends.
         port: name of the in-port the payload came in by; "" in a source and in `finish`.
         sequence: the event's sequence; in `finish` the last one seen.
         attempt: number of this try, from 1.
@@ -43,6 +45,7 @@ class Scope:
         "idempotency_key",
         "input",
         "node",
+        "number",
         "outputs",
         "port",
         "random",
@@ -64,6 +67,7 @@ class Scope:
         self.resources: Mapping[str, Any] = resources or {}
         self.outputs = outputs
         self.conversation = ""
+        self.number = 1
         self.turn = 0
         self.port = ""
         self.sequence = 0

@@ -616,3 +616,19 @@ def test_a_port_that_the_operator_has_not_is_named() -> None:
     snapshot = run_virtual(Session(builder.sink("k", nothing).chain("s", "n", "k").build()).run())
 
     assert snapshot.error == "node n sent to 'oup', which is none of its out-ports (out)"
+
+
+def test_operators_are_handed_the_number_of_their_conversation() -> None:
+    """From 1, on through the rounds, and also where several workers call beside each other."""
+    seen: list[tuple[str, int]] = []
+
+    async def look(payload: Token, scope: Scope) -> None:
+        await scope.sleep(0.1)
+        seen.append((scope.conversation, scope.number))
+
+    builder = PlanBuilder(2).source("s", [Token("a"), Token("b")], conversations=3)
+    plan = builder.sink("k", look, workers=2).edge("s", "k").build()
+
+    run_virtual(Session(plan).run())
+
+    assert sorted(set(seen)) == [("c1", 1), ("c2", 2), ("c3", 3)]

@@ -89,9 +89,8 @@ class TextInput(Source[TextInputParams]):
             texts = self._texts(scope.input)
         else:
             texts = self._texts(None) if self._each is None else self._each
-            number = int(scope.conversation.removeprefix("c")) - 1
             # Behind the last comes the first again, in a run that repeats.
-            texts = texts[number % len(texts) :][:1] if texts else []
+            texts = texts[(scope.number - 1) % len(texts) :][:1] if texts else []
         for text in texts:
             yield Message(text, self.params.role)
 

@@ -46,7 +46,7 @@ def test_each_text_may_have_a_conversation_of_its_own() -> None:
     got = []
     for number in range(1, 6):
         scope = Scope("input", SystemClock())
-        scope.conversation = f"c{number}"
+        scope.number = number
         got.append([each.text for each in operator.stream(scope)])
 
     assert operator.conversations() == 4
