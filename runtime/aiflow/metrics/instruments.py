@@ -7,7 +7,8 @@ one comparison is what keeps an inline event cheap.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 
 from aiflow.metrics.snapshot import LatencyStats
 
@@ -21,8 +22,9 @@ _BOUNDS: tuple[float, ...] = tuple(FINE_S * _RATIO**step for step in range(_PER_
 
 
 class Histogram:
-    """Durations in buckets whose bounds grow by 12 %.
+    """Durations in buckets whose bounds grow by 12 %; a quantile is its bucket's mean.
 
+    So durations that lie close together come out right, wherever the bounds are.
     The hot path writes `sum_s` and `fine` itself and calls `record_coarse` for the rest.
 
     Attributes:
@@ -30,12 +32,13 @@ class Histogram:
         fine: how many were shorter than `FINE_S`.
     """
 
-    __slots__ = ("_coarse", "_max_s", "_min_s", "fine", "sum_s")
+    __slots__ = ("_coarse", "_coarse_sums_s", "_max_s", "_min_s", "fine", "sum_s")
 
     def __init__(self) -> None:
         self.sum_s = 0.0
         self.fine = 0
         self._coarse = [0] * (len(_BOUNDS) + 1)
+        self._coarse_sums_s = [0.0] * (len(_BOUNDS) + 1)
         self._min_s = _BOUNDS[-1] * _RATIO
         self._max_s = 0.0
 
@@ -49,7 +52,9 @@ class Histogram:
 
     def record_coarse(self, duration_s: float) -> None:
         """Count one duration of `FINE_S` or more; `sum_s` is the caller's to raise."""
-        self._coarse[bisect_right(_BOUNDS, duration_s)] += 1
+        bucket = bisect_right(_BOUNDS, duration_s)
+        self._coarse[bucket] += 1
+        self._coarse_sums_s[bucket] += duration_s
         # Not max() and min(): they are calls, and this is done for every event.
         if duration_s > self._max_s:  # noqa: PLR1730
             self._max_s = duration_s
@@ -62,7 +67,9 @@ class Histogram:
         if duration_s < FINE_S:
             self.fine -= 1
         else:
-            self._coarse[bisect_right(_BOUNDS, duration_s)] -= 1
+            bucket = bisect_right(_BOUNDS, duration_s)
+            self._coarse[bucket] -= 1
+            self._coarse_sums_s[bucket] -= duration_s
 
     def stats(self, zeros: int = 0) -> LatencyStats:
         """Return the histogram in numbers.
@@ -70,14 +77,16 @@ class Histogram:
         Args:
             zeros: further durations of exactly 0 that were counted elsewhere.
         """
-        count = self.fine + zeros + sum(self._coarse)
+        below = zeros + self.fine
+        ranks = list(accumulate(self._coarse, initial=below))
+        count = ranks[-1]
         if not count:
             return LatencyStats()
         return LatencyStats(
             count,
             self.sum_s,
-            self._quantile(0.5, count, zeros) * 1e3,
-            self._quantile(0.99, count, zeros) * 1e3,
+            self._quantile(0.5 * count, zeros, ranks) * 1e3,
+            self._quantile(0.99 * count, zeros, ranks) * 1e3,
             (self._max_s or self._fine_s()) * 1e3,
         )
 
@@ -85,17 +94,13 @@ class Histogram:
         """Return what stands for a duration that was too short to be told from others."""
         return FINE_S / 2 if self.fine and self.sum_s > 0 else 0.0
 
-    def _quantile(self, share: float, count: int, zeros: int) -> float:
-        rank = share * count
+    def _quantile(self, rank: float, zeros: int, ranks: list[int]) -> float:
+        """Return the duration at `rank`; `ranks` are the durations up to each bucket's end."""
         if rank <= zeros:
             return 0.0
-        below = zeros + self.fine
-        if rank <= below:
+        bucket = bisect_left(ranks, rank) - 1
+        if bucket < 0:
             return self._fine_s()
-        for bucket, number in enumerate(self._coarse):
-            if number and rank <= below + number:
-                value = float(_BOUNDS[bucket - 1] * _RATIO ** ((rank - below) / number))
-                # Between the ends that were really seen: a constant comes out exactly.
-                return min(self._max_s, max(self._min_s, value))
-            below += number
-        return self._max_s
+        mean = self._coarse_sums_s[bucket] / self._coarse[bucket]
+        # Between the ends that were really seen: a constant comes out exactly.
+        return min(self._max_s, max(self._min_s, mean))

@@ -42,6 +42,18 @@ def test_a_constant_comes_out_as_itself(duration: float, count: int) -> None:
     assert stats.p50_ms == stats.p99_ms == stats.max_ms == pytest.approx(duration * 1e3)
 
 
+@given(st.floats(1e-5, 9_000), st.lists(st.floats(1, 1.01), min_size=3, max_size=50))
+def test_durations_that_lie_close_together_come_out_close(base: float, around: list[float]) -> None:
+    """A timer that is a little late does not look 5 % late, whatever bucket it falls into."""
+    histogram = Histogram()
+    for factor in around:
+        histogram.record(base * factor)
+
+    stats = histogram.stats()
+
+    assert base * 0.999 <= stats.p50_ms / 1e3 <= base * 1.011
+
+
 def test_zeros_counted_elsewhere_pull_the_quantiles_down() -> None:
     """Events that ran inline waited for exactly nothing, and count."""
     histogram = Histogram()
