@@ -44,7 +44,7 @@ class Delay(Operator[DelayParams]):
 
     name = "delay"
     title = "Delay"
-    category = "text"
+    category = "flow"
     summary = "Holds each event for a while: a slow consumer."
     inputs = (Port("in", ANY, "anything"),)
     outputs = (Port("out", ANY, "the same", like="in"),)
