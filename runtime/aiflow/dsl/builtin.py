@@ -507,6 +507,7 @@ class Builtins(FlowCore):
         system: str | Unset = UNSET,
         temperature: float | Unset | None = UNSET,
         max_tokens: int | Unset | None = UNSET,
+        effort: Literal["none", "minimal", "low", "medium", "high"] | Unset | None = UNSET,
         policy: PolicyLike | None = None,
     ) -> ChatReplyNode:
         """Asks a model for each prompt and streams its answer.
@@ -518,6 +519,7 @@ class Builtins(FlowCore):
             system: Instructions that stand before the prompt; empty sends none. Default ''.
             temperature: How freely the model chooses words; empty leaves it to the provider. Default None.
             max_tokens: Where the provider cuts the answer; empty leaves it to the provider. Default None tokens.
+            effort: How much the model thinks before it answers, if it can; empty leaves it to the provider. Default None.
         """
         resources = {"provider": provider}
         params: dict[str, Any] = {
@@ -525,6 +527,7 @@ class Builtins(FlowCore):
             "system": system,
             "temperature": temperature,
             "max_tokens": max_tokens,
+            "effort": effort,
         }
         return ChatReplyNode(self, self._node("chat-reply", id, policy, resources, params))
 

@@ -17,7 +17,7 @@ from aiflow.operators.answer import AnswerMarks, port_of
 from aiflow.operators.base import Emit, Operator, Params, Port
 from aiflow.operators.scope import Scope
 from aiflow.providers.chat import ChatProvider
-from aiflow.providers.messages import ChatMessage, ChatRequest, Sampling
+from aiflow.providers.messages import ChatMessage, ChatRequest, Effort, Reasoning, Sampling
 from aiflow.types import CHUNK, CONTROL, MESSAGE, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT, PortType
 
 #: A prompt comes whole; a token would be a prompt of one word.
@@ -53,6 +53,12 @@ class ChatReplyParams(Params):
         title="Longest answer",
         description="Where the provider cuts the answer; empty leaves it to the provider.",
         json_schema_extra={"x-unit": "tokens"},
+    )
+    effort: Effort | None = Field(
+        None,
+        title="Reasoning effort",
+        description="How much the model thinks before it answers, if it can; empty leaves it to"
+        " the provider.",
     )
 
 
@@ -101,4 +107,5 @@ class ChatReply(Operator[ChatReplyParams]):
             (ChatMessage("user", payload.text),),
             params.system,
             sampling=Sampling(temperature=params.temperature, max_tokens=params.max_tokens),
+            reasoning=None if params.effort is None else Reasoning(params.effort),
         )

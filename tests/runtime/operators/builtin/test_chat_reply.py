@@ -14,7 +14,7 @@ from aiflow.events import Control, Message, Payload, Retrieval, SafetyLabel, Tok
 from aiflow.operators.builtin.chat_reply import ChatReply, ChatReplyParams
 from aiflow.operators.scope import Scope
 from aiflow.providers.chat import Arrival
-from aiflow.providers.messages import ChatMessage, ChatRequest
+from aiflow.providers.messages import ChatMessage, ChatRequest, Reasoning
 from aiflow.testing.operators import OperatorRun, run_operator
 from aiflow.testing.plans import PlanBuilder
 from aiflow.testing.virtual import run_virtual
@@ -112,6 +112,16 @@ def test_the_request_is_made_of_the_prompt_and_the_params() -> None:
     assert request.messages == (ChatMessage("user", "Why?"),)
     assert (request.model, request.system) == ("m", "Be brief.")
     assert (request.sampling.temperature, request.sampling.max_tokens) == (0.5, 9)
+
+
+def test_effort_is_asked_for_only_where_it_is_set() -> None:
+    """Empty leaves it to the provider, as with `chat`."""
+    provider = CannedProvider()
+
+    reply(provider, "Why?")
+    reply(provider, "Why?", effort="low")
+
+    assert [request.reasoning for request in provider.requests] == [None, Reasoning("low")]
 
 
 def test_a_stream_that_breaks_off_raises_after_what_came() -> None:
