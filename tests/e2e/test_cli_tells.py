@@ -42,7 +42,7 @@ class TestExplain:
         called = aiflow("explain", "AF3O4")
 
         assert (called.code, called.out) == (2, "")
-        assert called.err.startswith("aiflow: there is no code 'AF3O4'; did you mean AF30")
+        assert called.err.startswith("aiflow: there is no code 'AF3O4'; did you mean AF3")
         assert "lists all there are" in aiflow("explain", "nonsense").err
 
 
