@@ -14,8 +14,11 @@ from aiflow.graph.model import Graph
 from aiflow.operators.base import Operator, Params, Port, Source
 from aiflow.operators.registry import Catalog
 from aiflow.policies import Policy, SideEffects, State
-from aiflow.resources import Resource, ResourceParams
+from aiflow.resources import Resource, ResourceParams, ResourceScope
 from aiflow.types import ANY, CHUNK, MESSAGE, TEXT, TOKEN
+
+#: Codes of which no graph of built-in operators and resources can be an example.
+ONLY_WITH_A_PLUGIN = {"AF510"}
 
 
 class LimitParams(Params):
@@ -114,7 +117,34 @@ class Pond(Resource[ResourceParams]):
     kind = "pond"
 
 
-CATALOG = Catalog.of(*(Spring, Pass, Both, Drain, Asks), resources={"well": Well, "pond": Pond})
+class Bath(Resource[ResourceParams]):
+    """One for each conversation."""
+
+    kind = "bath"
+    scope = ResourceScope.CONVERSATION
+
+
+class Bathes(Operator[Params]):
+    """A sink that needs a bath."""
+
+    name = "bathes"
+    inputs = (Port("in", ANY),)
+    requires: ClassVar = {"water": "bath"}
+
+
+class Guess(Operator[Params]):
+    """Passes on what comes; its effects are speculative."""
+
+    name = "guess"
+    inputs = (Port("in", ANY),)
+    outputs = (Port("out", ANY, like="in"),)
+    side_effects = SideEffects.SPECULATIVE
+
+
+CATALOG = Catalog.of(
+    *(Spring, Pass, Both, Drain, Asks, Bathes, Guess),
+    resources={"well": Well, "pond": Pond, "bath": Bath},
+)
 
 
 def graph(*edges: str, **nodes: Any) -> Graph:

@@ -7,6 +7,7 @@ import pytest
 from aiflow.compiler.compile import CHECKS
 from aiflow.compiler.explain import FAMILIES, Explanation, explanation_of, explanations
 from aiflow.compiler.findings import Check
+from tests.runtime.compiler.parts import ONLY_WITH_A_PLUGIN
 
 KNOWN = explanations()
 
@@ -18,7 +19,7 @@ def test_every_code_says_what_why_an_example_and_what_to_do(found: Explanation) 
         assert text.endswith("."), text
         assert text[0].isupper() or not text[0].isalpha(), text
     assert found.family in FAMILIES.values()
-    assert found.files
+    assert bool(found.files) == (found.code not in ONLY_WITH_A_PLUGIN)
     assert len({found.summary, found.why, found.example, found.remedy}) == 4
 
 

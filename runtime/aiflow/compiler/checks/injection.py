@@ -11,6 +11,7 @@ from aiflow.compiler.resolved import Resolved, ResolvedNode, ResolvedResource
 from aiflow.compiler.values import made
 from aiflow.graph import edits
 from aiflow.graph.secrets import secrets_in, shown_safely
+from aiflow.resources import ResourceScope
 
 
 def resources_are_given(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -255,10 +256,35 @@ def secrets_are_named(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
+def resources_have_a_scope_that_is_kept(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF510: a resource wants to be started for each conversation, which this build cannot do yet.
+
+    Only a resource from a plug-in can ask for it: all that AiFlow brings are shared by a run.
+
+    Why: One would be shared by all conversations, and each would see what the others left
+        in it.
+    For example: a plug-in's resource with scope = ResourceScope.CONVERSATION, such as a
+        browser that is logged in for one user.
+    Remedy: keep what belongs to a conversation in the operator's state, or use a newer AiFlow.
+    """
+    found = Finding("AF510")
+    for resource, node in _with_user(resolved):
+        is_own = resource.type and resource.type.scope is ResourceScope.CONVERSATION
+        if is_own and node is not None:
+            yield found.error(
+                "resource {resource} must be started for each conversation, but this build would"
+                " share one {kind} among all",
+                "use a resource that a run may share, or a newer AiFlow",
+                node=node,
+                resource=resource.entry.id,
+                kind=resource.entry.kind,
+            )
+
+
 CHECKS: tuple[Check, ...] = (
     *(resources_are_given, resources_fit, resource_kinds_are_known, resource_params_are_valid),
     *(credentials_are_set, clock_is_possible, resources_can_start, resources_are_asked_for),
-    secrets_are_named,
+    *(secrets_are_named, resources_have_a_scope_that_is_kept),
 )
 
 
