@@ -51,6 +51,12 @@ def cycles(successors: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return sorted(found, key=lambda nodes: place[nodes[0]])
 
 
+def circles(successors: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return node -> number of its group: two nodes share one where each reaches the other."""
+    groups = enumerate(_strong_groups(successors))
+    return {node: number for number, group in groups for node in group}
+
+
 def reachable(successors: Mapping[str, Sequence[str]], starts: Iterable[str]) -> set[str]:
     """Return the starts and all nodes behind them."""
     seen = set(starts)

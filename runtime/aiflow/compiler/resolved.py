@@ -93,9 +93,10 @@ class Resolved:
         nodes: the nodes that take part, in document order.
         edges: the sound edges among them: both ports are there.
         types: edge id -> type that it carries, for every sound edge.
-        order: ids of all nodes in the order in which events pass them, sources first; those
-            on a cycle or behind one come last.
-        loops: the nodes of each cycle, in the order in which events would pass them.
+        order: ids of all nodes in the order in which events pass them, sources first and
+            feedback edges aside; those on a cycle or behind one come last.
+        loops: the nodes of each cycle that is closed without a feedback edge, in the order in
+            which events would pass them.
     """
 
     graph: Graph
@@ -136,7 +137,8 @@ def resolve(
             resolved.nodes[edge.source.node].outgoing.append(edge)
             resolved.nodes[edge.target.node].incoming.append(edge)
     successors = {
-        id: tuple(edge.target.node for edge in node.outgoing) for id, node in resolved.nodes.items()
+        id: tuple(edge.target.node for edge in node.outgoing if edge.feedback is None)
+        for id, node in resolved.nodes.items()
     }
     first = [id for id, node in resolved.nodes.items() if node.is_source]
     resolved.order = topological(successors, first)

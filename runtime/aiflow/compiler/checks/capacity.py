@@ -167,8 +167,8 @@ CHECKS: tuple[Check, ...] = (
 def _rates(resolved: Resolved) -> dict[str, float]:
     """Return node -> events per second that reach it over strict edges, as far as declared.
 
-    Never more than the truth: what nobody declares counts as nothing, and no node passes on
-    more than it can carry itself.
+    Never more than the truth: what nobody declares counts as nothing, what comes back by a
+    feedback edge neither, and no node passes on more than it can carry itself.
     """
     active = min(resolved.graph.max_conversations, _conversations(resolved))
     reaching: dict[str, float] = {}
@@ -177,7 +177,8 @@ def _rates(resolved: Resolved) -> dict[str, float]:
         leaving = _leaving(node, reaching.get(id, 0.0), active)
         first = node.type.outputs[0].name if node.type and node.type.outputs else ""
         for edge in node.outgoing if leaving else ():
-            if edge.source.port == first and edge.fanout != "detached":
+            is_ahead = edge.feedback is None and edge.fanout != "detached"
+            if edge.source.port == first and is_ahead:
                 behind = edge.target.node
                 reaching[behind] = reaching.get(behind, 0.0) + leaving
     return reaching
