@@ -10,6 +10,7 @@ import pytest
 
 from aiflow.compiler.explain import explanations
 from aiflow.graph import codec, edits
+from aiflow.graph.model import Graph
 from aiflow.graph.shipped import graphs_dir
 
 EXAMPLE = graphs_dir() / "examples" / "slow-speech.aiflow.json"
@@ -114,6 +115,20 @@ class TestConvert:
         exported = codec.load(file)
         assert not exported.layout
         assert exported.nodes == codec.load(EXAMPLE).nodes
+
+    def test_a_file_in_another_folder_finds_the_same_files(self, aiflow, tmp_path: Path) -> None:
+        """On stdout the paths stay: nobody knows where they will lie."""
+        graph = edits.add_node(Graph(), "text-input", params={"path": "asked.txt"})
+        (tmp_path / "asked.txt").write_text("Why?", encoding="utf-8")
+        (tmp_path / "out").mkdir()
+        file, other = tmp_path / "a.aiflow.json", tmp_path / "out" / "b.aiflow.json"
+        codec.save(file, graph)
+
+        shown = aiflow("convert", file, "--to", "json")
+        aiflow("convert", file, "--to", "json", "-o", other)
+
+        assert '"asked.txt"' in shown.out
+        assert codec.load(other).nodes["text-input"].params == {"path": "../asked.txt"}
 
     @pytest.mark.parametrize(
         ("form", "begins"), [("mermaid", "---\n"), ("dot", "digraph"), ("svg", "<svg")]

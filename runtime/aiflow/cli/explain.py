@@ -37,7 +37,8 @@ def explain(options: argparse.Namespace) -> int:
     if code.isdigit():
         code = f"AF{code}"
     if code not in known:
-        near = suggestion(code, known)
+        # The letter O is the likeliest slip, and all codes of a family are otherwise as near.
+        near = suggestion(code.replace("O", "0"), known)
         advice = f"did you mean {near}?" if near else "`aiflow explain` lists all there are"
         raise UsageError(f"there is no code {options.code!r}; {advice}")
     for line in lines_of(known[code]):

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aiflow.compiler.bound import plan_bound
-from aiflow.compiler.checks import capacity, cycles, injection, policies, structure, types
+from aiflow.compiler.checks import (
+    capacity,
+    cycles,
+    injection,
+    policies,
+    promises,
+    structure,
+    types,
+)
 from aiflow.compiler.diagnostics import Diagnostic, Severity
 from aiflow.compiler.findings import Check
 from aiflow.compiler.plan import EdgePlan, NodePlan, Plan, ResourcePlan
@@ -30,7 +38,7 @@ ClockName = Literal["real", "virtual"]
 
 #: Every check, in the order of its code's family.
 CHECKS: tuple[Check, ...] = (
-    *(structure.CHECKS + types.CHECKS + policies.CHECKS),
+    *(structure.CHECKS + types.CHECKS + policies.CHECKS + promises.CHECKS),
     *(cycles.CHECKS + injection.CHECKS + capacity.CHECKS),
 )
 _RANK = {severity: rank for rank, severity in enumerate(Severity)}

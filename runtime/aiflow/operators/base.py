@@ -130,6 +130,10 @@ class Operator(Generic[P]):
         """Return how many events leave by the first output for each that comes, None if unknown."""
         return None
 
+    def most_outputs(self) -> int:
+        """Return the most outputs of one event, all of which a transaction commits at once."""
+        return self.max_outputs
+
     def check(self, policy: Policy) -> Iterator[str]:
         """Yield a sentence for each pair of params and policy that cannot work together."""
         return iter(())

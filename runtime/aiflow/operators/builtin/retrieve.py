@@ -60,6 +60,10 @@ class Retrieve(Operator[RetrieveParams]):
     Params: ClassVar = RetrieveParams
     requires: ClassVar = {"index": "index"}
 
+    def most_outputs(self) -> int:
+        """Return the passages and the text itself."""
+        return self.params.limit + 1
+
     def process(self, payload: Token | Chunk | Message, scope: Scope) -> Iterator[Emit]:
         """Yield the passages, then the text."""
         index: Index = scope.resources["index"]
