@@ -12,13 +12,14 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from aiflow.compiler.paths import rebase_paths
 from aiflow.errors import GraphFileError
 from aiflow.graph import codec
 from aiflow.graph.model import Graph
 from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.registry import Catalog
 from aiflow_studio.document.document import Document
-from aiflow_studio.document.files import rebase_paths, save_as
+from aiflow_studio.document.files import save_as
 from aiflow_studio.problems.linter import Linter
 from aiflow_studio.ui.dialogs import (
     GRAPH_SUFFIX,

@@ -11,6 +11,7 @@ from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.console import complain
 from aiflow.cli.exits import Exit, UsageError, unknown, unwritable
 from aiflow.cli.files import read_graph
+from aiflow.compiler.paths import rebase_paths
 from aiflow.drawing.charts import dot_of, mermaid_of
 from aiflow.drawing.picture import picture_of
 from aiflow.drawing.svg import svg_of
@@ -30,7 +31,8 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         parents=[common],
         help="show or rewrite a graph in another form",
         description="Show a graph in another form: json is how the studio saves it,"
-        " python is a program that makes the same graph.",
+        " python is a program that makes the same graph. A JSON file in another folder finds"
+        " the same files: its relative paths are led from there.",
     )
     parser.add_argument("graph", metavar="GRAPH", help="graph file")
     parser.add_argument("--to", required=True, metavar="FORM", help=f"one of {', '.join(FORMS)}")
@@ -57,6 +59,9 @@ def convert(options: argparse.Namespace) -> int:
                 f"warning: {secret.field} of {secret.what} {secret.id} looks like a key"
                 f" ({secret.shown}) and goes along with the file"
             )
+    if options.to == "json" and options.output is not None:
+        folder = Path(options.output).resolve().parent
+        graph = rebase_paths(graph, catalog_of(options), base, folder)
     text = _text(graph, base, options)
     if options.output is None:
         _put(text)

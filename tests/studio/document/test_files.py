@@ -15,7 +15,7 @@ from aiflow.operators.base import Params, Port, Source
 from aiflow.operators.registry import Catalog
 from aiflow.resources import Resource, ResourceParams
 from aiflow.types import TOKEN
-from aiflow_studio.document.files import rebase_paths, save_as
+from aiflow_studio.document.files import save_as
 
 
 class PlayerParams(Params):
@@ -63,25 +63,6 @@ def test_a_path_means_the_same_file_after_save_as(folders):
         assert (new / path).resolve() == (old / "traces" / "a.trace").resolve()
         assert "\\" not in path
     assert codec.load(new / "g.aiflow.json").nodes == saved.nodes
-
-
-def test_only_paths_that_are_found_change(folders):
-    """Another param, a missing file, an absolute path and an unknown operator stay as they are."""
-    old, new = folders
-    graph = edits.add_node(Graph(), "player", params={"trace": "not-there", "word": "traces"})
-    graph = edits.add_node(graph, "player", params={"trace": str(old / "traces" / "a.trace")})
-    graph = edits.add_node(graph, "stranger", params={"trace": "traces/a.trace"})
-
-    assert rebase_paths(graph, CATALOG, old, new) is graph
-
-
-def test_saving_where_it_was_changes_no_path(folders):
-    """Same folder, same graph; a graph without a file has no paths of its own."""
-    old, new = folders
-    graph = edits.add_node(Graph(), "player", params={"trace": "traces/a.trace"})
-
-    assert rebase_paths(graph, CATALOG, old, old) is graph
-    assert rebase_paths(graph, CATALOG, None, new) is graph
 
 
 def test_a_failed_save_as_leaves_an_old_file_whole(folders):

@@ -1,0 +1,74 @@
+"""Relative paths of a graph that goes to another folder: they go on meaning the same files.
+
+Which params are paths is known to operators and resources, and the graph knows none of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from aiflow.graph import edits
+from aiflow.graph.model import Graph
+from aiflow.operators.registry import Catalog
+
+# How a params field says that it holds the path of a file to read (`json_schema_extra`).
+_EDITOR, _PATH = "x-editor", "path"
+
+
+def rebase_paths(
+    graph: Graph, catalog: Catalog, old_folder: Path | None, new_folder: Path
+) -> Graph:
+    """Return the graph with relative paths that mean the same files from another folder.
+
+    Only a path that is found from the old folder is changed: what comes from the shipped
+    graphs is found from everywhere, and what is not there yet is meant beside the graph.
+
+    Args:
+        graph: any graph.
+        catalog: which params are paths; those of unknown operators stay as they are.
+        old_folder: where relative paths started from; None for a graph without a file.
+        new_folder: where they start from now.
+    """
+    if old_folder is None or old_folder.resolve() == new_folder.resolve():
+        return graph
+    after = graph
+    for node in graph.nodes.values():
+        operator = catalog.get(node.operator)
+        if operator is not None:
+            moved = _moved(node.params, operator.Params, old_folder, new_folder)
+            after = edits.merge_params(after, node.id, moved) if moved else after
+    for entry in graph.resources.values():
+        resource = catalog.resources.get(entry.kind)
+        if resource is not None:
+            moved = _moved(entry.params, resource.Params, old_folder, new_folder)
+            if moved:
+                after = edits.set_resource_params(after, entry.id, {**entry.params, **moved})
+    return after
+
+
+def _moved(
+    params: Mapping[str, Any], model: type[BaseModel], old_folder: Path, new_folder: Path
+) -> dict[str, str]:
+    """Return the params that hold a path which has to change, with what they change to."""
+    moved = {}
+    for name, field in model.model_fields.items():
+        extra = field.json_schema_extra
+        value = params.get(name)
+        if not (isinstance(extra, dict) and extra.get(_EDITOR) == _PATH and isinstance(value, str)):
+            continue
+        if value and not Path(value).is_absolute() and (old_folder / value).exists():
+            moved[name] = _relative(old_folder / value, new_folder)
+    return moved
+
+
+def _relative(target: Path, folder: Path) -> str:
+    """Return the way to a file with slashes, whatever system wrote it."""
+    try:
+        return Path(os.path.relpath(target.resolve(), folder.resolve())).as_posix()
+    except ValueError:  # Windows has no way from one drive to another
+        return target.resolve().as_posix()
