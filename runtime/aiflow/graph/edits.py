@@ -289,17 +289,6 @@ def suppress(graph: Graph, node: str, code: str, reason: str = "") -> Graph:
     return _with_node(graph, replace(before, suppress=accepted, extra=extra))
 
 
-def unsuppress(graph: Graph, node: str, code: str) -> Graph:
-    """Report a code at a node again.
-
-    Raises:
-        EditError: there is no such node.
-    """
-    before = _node(graph, node)
-    left = tuple(item for item in before.suppress if item.code != code)
-    return _with_node(graph, replace(before, suppress=left))
-
-
 def add_resource(
     graph: Graph, kind: str, *, id: str | None = None, params: Mapping[str, Json] | None = None
 ) -> Graph:

@@ -54,7 +54,6 @@ def edits_of(draw: st.DrawFn, graph: Graph) -> Edit:
         _calls(edits.set_disabled, nodes, st.booleans()),
         _calls(edits.set_resource, nodes, IDS, st.none() | resources),
         _calls(edits.suppress, nodes, TEXTS, TEXTS),
-        _calls(edits.unsuppress, nodes, TEXTS),
         _calls(edits.add_resource, TEXTS, params=OBJECTS),
         _calls(edits.set_resource_params, resources, OBJECTS),
         _calls(edits.remove_resource, resources),
@@ -173,7 +172,6 @@ def test_an_edit_that_cannot_be_done_says_why(edit: Edit, says: str) -> None:
         lambda g: edits.set_operator(g, "work", "delay"),
         lambda g: edits.set_disabled(g, "work", False),
         lambda g: edits.set_resource(g, "work", "provider", None),
-        lambda g: edits.unsuppress(g, "work", "AF601"),
         lambda g: edits.set_fanout(g, "source.out>work.in", "strict", "drop_newest"),
         lambda g: edits.set_feedback(g, "source.out>work.in", None),
         lambda g: edits.reconnect(g, "source.out>work.in", target="work.in"),
@@ -324,4 +322,3 @@ def test_a_code_is_suppressed_once() -> None:
     after = edits.suppress(graph, "work", "AF601", "second")
 
     assert after.nodes["work"].suppress == (Suppression("AF601", "second"),)
-    assert edits.unsuppress(after, "work", "AF601").nodes["work"].suppress == ()
