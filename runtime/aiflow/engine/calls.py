@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from operator import length_hint
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from aiflow.engine.cells import NOTHING, Call, Event, Lane, Route, Settled
@@ -84,6 +85,7 @@ def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: AN
             result = [*listed, *extra]
     if not isinstance(result, list):
         if hasattr(result, "__await__"):
+            _drop(result)
             raise EngineError(
                 f"the operator of node {lane.guardian.id} returned an awaitable from a plain"
                 " function; declare it with async def"
@@ -116,18 +118,47 @@ def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401
 def is_plain(output: object) -> bool:
     """Say whether what an operator returned says no more than: this is the payload."""
     return output is not None and not (
-        isinstance(output, list | Emit)
-        or hasattr(output, "__next__")
-        or hasattr(output, "__await__")
+        isinstance(output, list | Emit) or hasattr(output, "__next__") or is_unfinished(output)
     )
+
+
+def is_unfinished(payload: object) -> bool:
+    """Say whether this has yet to be awaited or iterated, so that it cannot be meant itself."""
+    return hasattr(payload, "__await__") or isinstance(payload, GeneratorType | AsyncGeneratorType)
+
+
+def check_payload(lane: Lane, payload: object) -> bool:
+    """Say whether this can be a payload; its class is then known to the lane."""
+    if is_unfinished(payload):
+        return False
+    lane.checked = type(payload)
+    return True
+
+
+def _no_payload(lane: Lane, payload: object) -> EngineError:
+    kind = type(payload).__name__.replace("_", " ")
+    how = "await it" if hasattr(payload, "__await__") else "yield what it yields"
+    _drop(payload)
+    return EngineError(
+        f"node {lane.guardian.id} has an output of type {kind}, which nobody would run; {how} first"
+    )
+
+
+def _drop(payload: object) -> None:
+    """Close a coroutine that nobody will await, of which Python would complain."""
+    if isinstance(payload, CoroutineType):
+        payload.close()
 
 
 def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401
     """Return the route of an output and its payload.
 
     Raises:
-        EngineError: the operator has no such out-port.
+        EngineError: the operator has no such out-port, or it is no payload.
     """
+    payload = output.payload if type(output) is Emit else output
+    if type(payload) is not lane.checked and not check_payload(lane, payload):
+        raise _no_payload(lane, payload)
     if type(output) is Emit:
         route = lane.routes.get(output.port)
         if route is None:
@@ -135,7 +166,7 @@ def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401
                 f"node {lane.guardian.id} sent to {output.port!r}, which is none of its"
                 f" out-ports ({', '.join(sorted(lane.guardian.outputs)) or 'it has none'})"
             )
-        return route, output.payload
+        return route, payload
     if lane.route is None:
         raise EngineError(f"node {lane.guardian.id} returned an output and has no out-port")
     return lane.route, output

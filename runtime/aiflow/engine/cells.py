@@ -19,7 +19,7 @@ from aiflow.clock import Clock
 from aiflow.compiler.plan import EdgePlan, NodePlan
 from aiflow.engine.runlist import RunList
 from aiflow.engine.scopes import EngineScope
-from aiflow.errors import StallError
+from aiflow.errors import OperatorError, StallError
 from aiflow.events import Context
 from aiflow.metrics.instruments import Histogram
 from aiflow.operators.base import Emit
@@ -172,12 +172,14 @@ class Turn:
         open_lanes: nodes at which the turn has not ended.
         given_up_at: when it was cancelled, if it was.
         marks: source -> what it marked -> when.
+        fault: why it cannot begin, where an operator could not make its state.
     """
 
     __slots__ = (
         "conversation",
         "epoch",
         "error",
+        "fault",
         "given_up_at",
         "in_flight",
         "is_cancelled",
@@ -198,6 +200,7 @@ class Turn:
         self.is_cancelled = False
         self.given_up_at = opened_at
         self.error: BaseException | None = None
+        self.fault: OperatorError | None = None
         self.lanes: dict[str, Lane] = {}
         self.open_lanes = 0
         self.marks: dict[str, dict[str, float]] = {}
@@ -298,7 +301,8 @@ class Lane:
         is_dead: what arrives or comes back is discarded: cancelled, or failed here.
         before: the routes that lead here.
         quick: an event without outputs can be settled by counting it.
-        plain: class of payloads known to be returned bare.
+        plain: class of payloads known to be returned bare; `checked`: of the payload last seen
+            to be one, in whatever way it was returned.
         sequence, part: of the last output; None where inputs of one sequence need not come
             together, and `parts` by (source, sequence), pruned at `parts_kept` entries.
     """
@@ -307,6 +311,7 @@ class Lane:
         "awaits_first",
         "before",
         "calls",
+        "checked",
         "depth",
         "dispatched",
         "extra",
@@ -354,6 +359,7 @@ class Lane:
         self.awaits_first = False
         self.quick = True
         self.plain: type | None = None
+        self.checked: type | None = None
         self.extra: list[Any] | None = None
         self.keep_from: int | None = None
         self.last: Event | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aiflow.engine.calls import advance, keep_call, make_event
+from aiflow.engine.calls import advance, check_payload, keep_call, make_event
 from aiflow.engine.cells import INLINE, Event, Lane, Route, Settled
 from aiflow.engine.ending import try_close
 from aiflow.engine.settling import count, go_on, leave
@@ -78,7 +78,11 @@ def _route(lane: Lane, output: Any) -> Route | None:  # noqa: ANN401
     """Return the way of an output; None where it needs a closer look."""
     if type(output) is lane.plain:
         return lane.route
-    if type(output) is Emit and output.payload is not None:
+    if (
+        type(output) is Emit
+        and output.payload is not None
+        and (type(output.payload) is lane.checked or check_payload(lane, output.payload))
+    ):
         return lane.routes.get(output.port)
     return None
 

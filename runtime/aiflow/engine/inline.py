@@ -16,6 +16,7 @@ from typing import Any
 
 from aiflow.engine.calls import (
     advance,
+    check_payload,
     complete,
     is_plain,
     keep_call,
@@ -164,7 +165,11 @@ def _look_closer(
     if lane.is_dead:
         _discard(lane, event, out, at)
     elif (
-        type(out) is Emit and extra is None and out.payload is not None and out.port in lane.routes
+        type(out) is Emit
+        and extra is None
+        and out.payload is not None
+        and out.port in lane.routes
+        and (type(out.payload) is lane.checked or check_payload(lane, out.payload))
     ):
         return lane.routes[out.port], out.payload
     elif type(out) is list and extra is None and 0 < len(out) <= lane.guardian.max_outputs:

@@ -7,18 +7,32 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from aiflow.compiler.plan import Plan
+from aiflow.compiler.plan import NodePlan, Plan
 from aiflow.engine.cells import EdgeState, Guardian, Kernel, Lane, Route, Turn
 from aiflow.engine.conversations import number_of
 from aiflow.engine.outputs import Outputs
 from aiflow.engine.scopes import EngineScope
-from aiflow.engine.sources import open_stream
+from aiflow.engine.sources import Stream, open_stream
+from aiflow.errors import OperatorError
 from aiflow.events import Context
 
 
 def _mark_first(marks: dict[str, float], what: str, at: float) -> None:
     """Note when something happened first; a second request of a turn changes nothing."""
     marks.setdefault(what, at)
+
+
+def _state_of(node: NodePlan, turn: Turn) -> Any:  # noqa: ANN401 - the operator's own
+    """Return a new state, None where the operator raised, which is the turn's fault then."""
+    try:
+        return node.operator.new_state()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
+        if turn.fault is None:
+            turn.fault = OperatorError(node.id, turn.conversation, error)
+            turn.fault.__cause__ = error
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +68,12 @@ class Weaver:
         return turn
 
     def begin(self, turn: Turn, sources: tuple[str, ...]) -> None:
-        """Let the sources stream into a turn."""
+        """Let the sources stream into a turn, or fail if it cannot begin."""
         for node in sources:
             lane = turn.lanes[node]
-            if not lane.is_closed:
+            if turn.fault is not None:
+                Stream(lane).fail(turn.fault)
+            elif not lane.is_closed:
                 open_stream(lane)
 
     def _reached(self, sources: tuple[str, ...]) -> set[str]:
@@ -86,7 +102,7 @@ class Weaver:
             blank,
             self.seed,
         )
-        scope.state = node.operator.new_state()
+        scope.state = _state_of(node, turn)
         scope.input = self.input_of(turn.conversation)
         scope.number = number_of(turn.conversation)
         scope.port = guardian.ports[0] if guardian.ports else ""
