@@ -53,6 +53,8 @@ class FieldSpec:
         members: fields of a nested model. `model`: that model.
         is_late: applied when the entry is finished, not with every letter.
         empty: what an optional field shows where it has no value.
+        idle: why it has no effect here, "" where it has one; it then takes an entry only to
+            take out what the file says.
     """
 
     name: str
@@ -73,6 +75,7 @@ class FieldSpec:
     model: type[BaseModel] | None = None
     is_late: bool = False
     empty: str = "not set"
+    idle: str = ""
 
     @property
     def is_required(self) -> bool:

@@ -5,7 +5,7 @@ Pure, without Qt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from aiflow.compiler.bound import node_bound
@@ -16,11 +16,27 @@ from aiflow_studio.inspector.fields import plain
 
 _MS_PER_S = 1000
 
+#: Members of a policy without effect at a source, where nothing waits and nothing is worked on.
+NOT_AT_A_SOURCE = frozenset(
+    (
+        *("queue_capacity", "workers", "reorder_capacity", "state", "overflow"),
+        *("partition_key", "max_bytes", "speculative_capacity"),
+    )
+)
 
-def tuple_text(given: Mapping[str, Any]) -> str:
-    """Return a node's policy as the paper writes it: `P = (8, 1, 0, serialized, …, –)`."""
+
+def tuple_text(given: Mapping[str, Any], without: Collection[str] = ()) -> str:
+    """Return a node's policy as the paper writes it: `P = (8, 1, 0, serialized, …, –)`.
+
+    Args:
+        given: what the file says.
+        without: members that have no effect at this node; a dash stands for them.
+    """
     parts = []
     for _, key in TUPLE:
+        if key in without:
+            parts.append("–")
+            continue
         value = given.get(key, plain(Policy.model_fields[key].default))
         parts.append(_retry(value) if key == "retry" else str(value).replace("_", " "))
     return f"P = ({', '.join(parts)})"

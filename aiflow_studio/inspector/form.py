@@ -333,7 +333,7 @@ class GroupRow:
 
 def tooltip_of(spec: FieldSpec) -> str:
     """Return what hovering over a field says: help, what it takes, its default."""
-    parts = [spec.help] if spec.help else []
+    parts = [each for each in (spec.help, spec.idle) if each]
     if spec.kind in {Kind.INTEGER, Kind.NUMBER}:
         parts.append(expectation(spec))
     if not spec.is_required and spec.default is not None and spec.kind is not Kind.GROUP:

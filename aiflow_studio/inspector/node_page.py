@@ -18,7 +18,7 @@ from aiflow.metrics.snapshot import Snapshot
 from aiflow.policies import TUPLE, Policy
 from aiflow_studio.inspector.editors import TextEditor
 from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of, plain
-from aiflow_studio.inspector.figures import node_rows, tuple_text
+from aiflow_studio.inspector.figures import NOT_AT_A_SOURCE, node_rows, tuple_text
 from aiflow_studio.inspector.form import Form, FormStyle
 from aiflow_studio.inspector.labels import text_label
 from aiflow_studio.inspector.page import BoundSection, Page
@@ -44,6 +44,8 @@ class NodePage(Page):
         self._node = node
         entry = desk.document.graph.nodes[node]
         self._operator = desk.catalog.get(entry.operator)
+        is_source = self._operator is not None and not self._operator.inputs
+        self._without = NOT_AT_A_SOURCE if is_source else frozenset()
         self._forms: list[Form] = []
         self._add_head(entry.operator)
         self._params = self._add_params(entry.operator)
@@ -76,7 +78,7 @@ class NodePage(Page):
         if self._resources is not None:
             self._resources.show_graph(graph, node)
         declared = {} if self._operator is None else {"state": plain(self._operator.state)}
-        self._tuple.setText(tuple_text({**declared, **node.policy}))
+        self._tuple.setText(tuple_text({**declared, **node.policy}, self._without))
         for form in self._policy_forms:
             form.show_given(node.policy)
 
@@ -159,7 +161,7 @@ class NodePage(Page):
         section = Section("Policy", self)
         self._tuple.setAccessibleName("Policy tuple")
         section.add(self._tuple)
-        if self._operator is not None and not self._operator.inputs:
+        if self._without:
             note = "A source has no queue: it is read only as fast as the graph takes it."
             section.add(text_label(note, "muted", wraps=True))
         specs = {spec.name: self._as_declared(spec) for spec in fields_of(Policy)}
@@ -183,6 +185,8 @@ class NodePage(Page):
         """Return a field of the policy with the default that holds for this operator."""
         if self._operator is None:
             return spec
+        if spec.name in self._without:
+            spec = replace(spec, idle="It has no effect at a source.")
         if spec.name == "state":
             return replace(spec, default=plain(self._operator.state))
         if spec.name == "side_effects":

@@ -55,6 +55,9 @@ class Row:
         self._reason.setText(reason)
         self._reason.setVisible(bool(reason))
         self.editor.can_be_abandoned = self.draft is not None
+        is_given = self.value is not UNSET or self.draft is not None
+        # Not while a person types: on the way to another figure may stand the default.
+        self.editor.widget.setEnabled(not self.spec.idle or is_given or self.editor.has_focus())
         field = self.editor.input
         field.setAccessibleDescription(reason or self.spec.help)
         _set_property(field, "invalid", bool(reason))

@@ -10,6 +10,7 @@ from aiflow.graph.shipped import graphs_dir
 from aiflow.metrics.snapshot import EdgeStats, LatencyStats, NodeStats
 from aiflow.operators.registry import Catalog
 from aiflow_studio.inspector.figures import (
+    NOT_AT_A_SOURCE,
     bound_sentence,
     duration,
     edge_rows,
@@ -34,6 +35,13 @@ from aiflow_studio.inspector.figures import (
 def test_a_policy_is_written_as_the_paper_writes_it(given, text):
     """Seven members in order, a dash for no retry, and whatever else a file says."""
     assert tuple_text(given) == text
+
+
+def test_members_without_effect_are_dashes():
+    """Whatever a file says of them: a source has no queue."""
+    text = tuple_text({"queue_capacity": 64, "cancel": "drain"}, NOT_AT_A_SOURCE)
+
+    assert text == "P = (–, –, –, –, –, drain, –)"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QPushB
 
 from aiflow.graph import edits
 from aiflow.graph.model import Graph, Node
+from aiflow.policies import Policy
 from aiflow_studio.inspector.panel import InspectorPanel
 
 
@@ -353,6 +354,46 @@ def test_tab_goes_down_the_form(qtbot, selection, panel, field):
         "policy.overflow",
         "policy.cancel",
     ]
+
+
+def test_what_has_no_effect_at_a_source_takes_no_entry(selection, panel, field):
+    """It says why, the tuple has dashes, and what does have an effect can be set."""
+    _select(selection, "model")
+
+    policy = {name: field(f"policy.{name}") for name in Policy.model_fields}
+
+    assert [name for name, widget in policy.items() if widget.isEnabled()] == [
+        *("cancel", "retry", "side_effects", "service_time_s"),
+    ]
+    assert "It has no effect at a source." in policy["workers"].toolTip()
+    assert field("policy.tuple").text() == "P = (–, –, –, –, –, propagate, –)"
+
+
+def test_what_a_file_says_of_a_source_can_be_taken_out(document, selection, panel, field):
+    """The field is open as long as there is something in it."""
+    _select(selection, "model")
+
+    document.replace(edits.set_policy(document.graph, "model", {"workers": 4}), "x")
+    assert field("policy.workers").isEnabled()
+    assert field("policy.tuple").text() == "P = (–, –, –, –, –, propagate, –)"
+
+    document.replace(edits.set_policy(document.graph, "model", {}), "y")
+    assert not field("policy.workers").isEnabled()
+
+
+def test_typing_the_default_of_an_idle_field_does_not_close_it_at_once(
+    document, selection, panel, field, type_into
+):
+    """Only when the person leaves it."""
+    document.replace(edits.set_policy(document.graph, "model", {"workers": 4}), "x")
+    _select(selection, "model")
+
+    entry = type_into("policy.workers", "1")
+    assert document.graph.nodes["model"].policy == {}
+    assert entry.isEnabled()
+
+    field("policy.cancel").setFocus()
+    assert not entry.isEnabled()
 
 
 def test_every_field_tells_its_name_to_a_screen_reader(selection, panel, field):
