@@ -83,6 +83,11 @@ class Resource(Generic[P]):
         """Return why it cannot serve a run on the virtual clock, one clause; "" if it can."""
         return ""
 
+    @property
+    def undecoded_bytes(self) -> int:
+        """Bytes it has read for nodes and not decoded yet; for the run's snapshot."""
+        return 0
+
     async def start(self, clock: Clock) -> None:
         """Open what it needs; called once, before any node runs.
 

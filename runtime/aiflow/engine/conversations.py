@@ -100,6 +100,13 @@ class Conversations:
             if outcome is not None:
                 self._note(conversation, outcome)
 
+    def abandon(self) -> None:
+        """Count all that have not ended as cancelled: nobody is left to end them."""
+        self.open_no_more("cancelled")
+        for conversation in self.active:
+            self._note(conversation, "cancelled")
+        self.active.clear()
+
     def cancel_waiting(self, conversation: str) -> bool:
         """Cancel a conversation that has not been opened; return whether there was one."""
         for entry in self._waiting:

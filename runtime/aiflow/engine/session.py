@@ -29,7 +29,7 @@ from aiflow.engine.snapshots import (
     idle_node,
     node_stats,
 )
-from aiflow.engine.starting import start_resources, stop_resources
+from aiflow.engine.starting import start_resources, stop_resources, undecoded_bytes
 from aiflow.engine.status import ENDED, Status
 from aiflow.engine.stuck import stuck_calls
 from aiflow.engine.taps import TapView
@@ -105,6 +105,7 @@ class Session:
         self._ended_at = 0.0
         self._is_stopping = False
         self._kernel: Kernel | None = None
+        self._resources: dict[str, Any] = {}
         self._guardians: dict[str, Guardian] = {}
         self._edges: dict[str, EdgeState] = {}
         self._incoming: dict[str, list[EdgeState]] = {}
@@ -135,7 +136,7 @@ class Session:
             raise EngineError(f"a session runs once, and this one is {self._phase}")
         kernel = self._build(asyncio.get_running_loop())
         executor = self._executor(kernel)
-        resources: dict[str, Any] = {}
+        resources = self._resources
         try:
             self._guardians = build_guardians(self.plan, kernel, executor)
             if await self._start(kernel, resources):
@@ -149,6 +150,7 @@ class Session:
 
     def drain(self) -> None:
         """Let what is inside come out, then end; safe to repeat."""
+        self._look_for_loop()
         if self._phase == "running":
             self._phase = "draining"
             self._conversations.open_no_more()
@@ -160,7 +162,8 @@ class Session:
             self.stop()
 
     def stop(self) -> None:
-        """Cancel everything now; safe to repeat."""
+        """Cancel everything now; safe to repeat, and at any time on the loop's thread."""
+        self._look_for_loop()
         if self._phase == "idle" and self._kernel is None:
             self._phase = "cancelled"
         if self._phase in ENDED or self._is_stopping:
@@ -182,6 +185,7 @@ class Session:
         Raises:
             EngineError: the session has no such conversation.
         """
+        self._look_for_loop()
         active = self._conversations.active.get(conversation)
         if active is not None and active.number == turn:
             if active.is_cancelled or active.error is not None:
@@ -204,7 +208,10 @@ class Session:
         """
         if self._kernel is None or self._phase in ENDED:
             raise EngineError("the session is not running, so nothing can be asked of it")
-        self._kernel.loop.call_soon_threadsafe(function, *args)
+        try:
+            self._kernel.loop.call_soon_threadsafe(function, *args)
+        except RuntimeError as error:
+            raise EngineError("the session's loop is closed, so nothing can be asked") from error
 
     def snapshot(self) -> Snapshot:
         """Return all numbers now; without waiting, in time linear in nodes and edges."""
@@ -238,7 +245,7 @@ class Session:
             waiting_conversations=self._conversations.waiting,
             model_ttft_ms=_ms(self._model_first()),
             ttfpt_ms=_ms(first_s),
-            undecoded_bytes=0,
+            undecoded_bytes=undecoded_bytes(self._resources),
             error=self._error,
         )
 
@@ -352,7 +359,17 @@ class Session:
             await self._over
             raise
 
+    def _look_for_loop(self) -> None:
+        """End at once where the loop was closed in mid-run: nothing can end in order then."""
+        kernel = self._kernel
+        if kernel is not None and kernel.loop.is_closed() and self._phase not in ENDED:
+            self._is_stopping = True
+            self._conversations.abandon()
+            self._end(kernel)
+
     async def _close_workers(self, kernel: Kernel) -> None:
+        if kernel.loop.is_closed():
+            return
         tasks = []
         for guardian in self._guardians.values():
             if isinstance(guardian.runner, WorkerRunner):
@@ -404,6 +421,8 @@ class Session:
         self._the_kernel().runlist.push(self._close_turn, turn, None)
 
     def _close_turn(self, turn: Turn, _: object) -> None:
+        if turn.conversation not in self._conversations.active:
+            return  # abandoned with its loop
         kernel = self._the_kernel()
         outcome: Outcome = "completed"
         if turn.error is not None:
@@ -428,14 +447,15 @@ class Session:
 
     def _set_deadline(self, kernel: Kernel) -> None:
         def give_up() -> None:
-            if kernel.clock.now() < due:
-                self._deadline = kernel.clock.call_at(due, give_up)
+            if (left_s := due - kernel.now()) > 0:
+                self._deadline = kernel.loop.call_later(left_s, give_up)
             elif self._over is not None and not self._over.done():
                 self._tell_stuck()
                 self._over.set_result(None)
 
         due = kernel.now() + self._stop_deadline_s
-        self._deadline = kernel.clock.call_at(due, give_up)
+        # Not the clock's `call_at`, which asks for a loop that runs at this moment.
+        self._deadline = kernel.loop.call_later(self._stop_deadline_s, give_up)
 
     def _tell_stuck(self) -> None:
         stuck = self.stuck()

@@ -54,6 +54,11 @@ async def stop_resources(started: Mapping[str, Any]) -> None:
         raise end
 
 
+def undecoded_bytes(started: Mapping[str, Any]) -> int:
+    """Return how many bytes resources have read and not decoded; most kinds read none."""
+    return sum(getattr(resource, "undecoded_bytes", 0) for resource in started.values())
+
+
 def _is_asked_for(error: BaseException) -> bool:
     """Say whether somebody wants the run to end, rather than that a resource failed."""
     if isinstance(error, asyncio.CancelledError):

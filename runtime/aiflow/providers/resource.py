@@ -7,7 +7,8 @@ same sockets as a model; on the virtual clock the same bytes go to the same deco
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -105,6 +106,16 @@ class Provider(Resource[ProviderParams]):
     _endpoint: str = ""
     _secret: str = ""
 
+    def __init__(self, id: str, params: ProviderParams, folders: Sequence[Path] = ()) -> None:
+        super().__init__(id, params, folders)
+        # A stream that its node has let go of counts no longer.
+        self._streams: weakref.WeakSet[ChatStream] = weakref.WeakSet()
+
+    @property
+    def undecoded_bytes(self) -> int:
+        """Bytes that its open streams have read and not decoded yet."""
+        return sum(stream.undecoded_bytes for stream in self._streams)
+
     def credentials(self) -> tuple[str, ...]:
         """Return the name of the variable that holds the key."""
         return (self.params.credential,) if self.params.credential else ()
@@ -172,6 +183,17 @@ class Provider(Resource[ProviderParams]):
         """
         if self._clock is None:
             raise ResourceError(self.id, "it has not been started")
+        stream = self._open(request, profile, record_to, self._clock)
+        self._streams.add(stream)
+        return stream
+
+    def _open(
+        self,
+        request: ChatRequest,
+        profile: ModelProfile | None,
+        record_to: Path | None,
+        clock: Clock,
+    ) -> ChatStream:
         dialect = self._dialect()
         profile = profile or profile_for(dialect.name, request.model)
         decoder = StreamDecoder(dialect.reader(profile))
@@ -179,7 +201,7 @@ class Provider(Resource[ProviderParams]):
             if self._trace is None:
                 raise ResourceError(self.id, "it has been stopped")
             where = f"provider {self.id} ({self._trace.path.name})"
-            return TraceChatStream(self._trace, decoder, self._clock, where)
+            return TraceChatStream(self._trace, decoder, clock, where)
         call = dialect.encode(request, profile)
         headers = dict(call.headers)
         if self._secret:
@@ -196,13 +218,13 @@ class Provider(Resource[ProviderParams]):
         timeouts = Timeouts(self.params.first_byte_timeout_s, self.params.idle_timeout_s)
         stream: ByteStream = RetryingStream(
             partial(self._client.stream, http_request, timeouts),
-            self._clock,
+            clock,
             Retries(self.params.retries, self.params.longest_retry_wait_s),
         )
         if record_to is not None:
             recorder = TraceRecorder(record_to, dialect.name, self._secret)
-            stream = RecordingStream(stream, decoder, self._clock, recorder)
-        return HttpChatStream(stream, decoder, self._clock, where, dialect.name)
+            stream = RecordingStream(stream, decoder, clock, recorder)
+        return HttpChatStream(stream, decoder, clock, where, dialect.name)
 
     def _dialect(self) -> Dialect:
         return find_dialect(self._trace.dialect if self._trace else self.params.dialect)

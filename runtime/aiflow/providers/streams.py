@@ -73,8 +73,8 @@ class _DecodedStream:
 
     @property
     def undecoded_bytes(self) -> int:
-        """Bytes taken from the network and not decoded yet."""
-        return self._decoder.undecoded_bytes
+        """Bytes taken from the network and not decoded yet; none once it is closed."""
+        return 0 if self._is_closed else self._decoder.undecoded_bytes
 
     def __aiter__(self) -> Self:
         return self
