@@ -90,7 +90,7 @@ class RunList:
 
     def wake(self) -> None:
         """See to it that a turn comes; called wherever work was added from outside a turn."""
-        if not self._is_scheduled:
+        if not self._is_scheduled and not self._loop.is_closed():
             self._is_scheduled = True
             self._loop.call_soon(self._turn)
 

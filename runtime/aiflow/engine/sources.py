@@ -296,7 +296,7 @@ class TaskStream(Stream):
         if terminal is Terminal.CANCEL:
             self.drop_hand(at)
             self.go_on()
-        if self._is_asking and self.task is not asyncio.current_task():
+        if self._is_asking and self.task is not asyncio.current_task(self.kernel.loop):
             self.task.cancel()
 
     async def _run(self) -> None:

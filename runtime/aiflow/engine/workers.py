@@ -151,7 +151,7 @@ class Worker:
         call = self.call
         if call is None or self._executor is not None:
             return  # a thread cannot be cancelled: what it returns is discarded
-        if self.task is not asyncio.current_task():
+        if self.task is not asyncio.current_task(self._guardian.kernel.loop):
             self.task.cancel()
 
     async def _run(self) -> None:
