@@ -43,7 +43,7 @@ class TestExplain:
         called = aiflow("explain", "AF3O4")
 
         assert (called.code, called.out) == (2, "")
-        assert called.err.startswith("aiflow: there is no code 'AF3O4'; did you mean AF3")
+        assert called.err.startswith("aiflow: there is no code 'AF3O4'; did you mean AF304?")
         assert "lists all there are" in aiflow("explain", "nonsense").err
 
 
