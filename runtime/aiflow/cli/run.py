@@ -17,7 +17,7 @@ from aiflow.cli.exits import Exit, UsageError, unknown
 from aiflow.cli.files import read_graph
 from aiflow.cli.linefile import LineFile
 from aiflow.cli.report import run_report, summary_lines
-from aiflow.cli.running import Ending, Job, run_job
+from aiflow.cli.running import Ending, Job, leave, run_job
 from aiflow.cli.settings import with_settings
 from aiflow.compiler.compile import Compiled
 from aiflow.compiler.compile import compile as compile_graph
@@ -113,7 +113,10 @@ def _run(options: argparse.Namespace) -> int:
         ending = run_job(job, *files)
     # Only a closed file is known to be whole.
     errors = [str(file.error) for file in files if file is not None and file.error is not None]
-    return _report(options, job.plan, ending, errors)
+    code = _report(options, job.plan, ending, errors)
+    if ending.is_stuck:
+        leave(code)
+    return code
 
 
 def _opened(name: str | None, stack: contextlib.ExitStack) -> LineFile | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from aiflow.analysis.facts import Facts
 from aiflow.cli.console import put
@@ -25,6 +27,8 @@ from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import Source
 
 METRICS_EVERY_S = 0.25
+#: What an operator gets that has not ended in the time that the session gave it.
+LAST_CHANCE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,13 @@ class Ending:
 
     Attributes:
         snapshot: the last.
-        was_interrupted: a signal asked for the end.
+        was_interrupted: a signal asked for the end, and nothing kept the run from it.
+        is_stuck: an operator goes on that has been told to end; see `leave`.
     """
 
     snapshot: Snapshot
     was_interrupted: bool
+    is_stuck: bool = False
 
 
 def run_job(job: Job, events: LineFile | None = None, metrics: LineFile | None = None) -> Ending:
@@ -75,10 +81,36 @@ def run_job(job: Job, events: LineFile | None = None, metrics: LineFile | None =
             the run has been stopped.
     """
     factory = VirtualLoop if job.clock == "virtual" else loop_factory(job.loop)
-    with asyncio.Runner(loop_factory=factory) as runner:
-        loop = runner.get_loop()
-        clock: Clock = VirtualClock(loop) if isinstance(loop, VirtualLoop) else SystemClock()
+    runner = asyncio.Runner(loop_factory=factory)
+    loop = runner.get_loop()
+    clock: Clock = VirtualClock(loop) if isinstance(loop, VirtualLoop) else SystemClock()
+    try:
         return runner.run(_Run(job, clock, events, metrics).run(loop))
+    finally:
+        if _end_tasks(loop):
+            runner.close()  # which waits for every task, however long
+
+
+def leave(code: int) -> NoReturn:
+    """End the process though an operator's task or thread does not; all files are closed.
+
+    Python would wait for the thread, and complain of the task.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, AttributeError):
+            stream.flush()
+    os._exit(code)
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> bool:
+    """Cancel what a run has left behind; return whether all of it has ended."""
+    tasks = asyncio.all_tasks(loop)
+    if not tasks:
+        return True
+    for task in tasks:
+        task.cancel()
+    _, left = loop.run_until_complete(asyncio.wait(tasks, timeout=LAST_CHANCE_S))
+    return not left
 
 
 class _Run:
@@ -121,7 +153,8 @@ class _Run:
         self._note(snapshot)
         if self._stdout_error is not None:
             raise self._stdout_error
-        return Ending(snapshot, interrupts.count > 0)
+        is_stuck = bool(self._session.stuck())
+        return Ending(snapshot, interrupts.count > 0 and not is_stuck, is_stuck)
 
     @contextlib.asynccontextmanager
     async def _helpers(self) -> AsyncIterator[None]:
