@@ -366,7 +366,10 @@ class TestProcess:
     @pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo terminal")
     def test_a_terminal_gets_a_live_table(self, aiflow_process, ticking: Path) -> None:
         """Depth bars while it runs, and the summary stays."""
-        master, slave = os.openpty()
+        try:
+            master, slave = os.openpty()
+        except OSError as error:  # a bare container may have none mounted
+            pytest.skip(f"this system has no pseudo terminal: {error}")
         try:
             with aiflow_process("run", ticking, "--duration", "0.5", stderr=slave) as process:
                 os.close(slave)
