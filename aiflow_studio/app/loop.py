@@ -151,7 +151,7 @@ class StudioLoop(qasync.QEventLoop):
         try:
             yield self
         finally:
-            asyncio.events._set_running_loop(None)  # noqa: SLF001
+            asyncio.events._set_running_loop(None)  # noqa: SLF001 - as asyncio's own loops
             self._thread_id = None
             self._is_attached = False
             self._rest()
@@ -227,7 +227,7 @@ class StudioLoop(qasync.QEventLoop):
             for _ in range(len(ready)):
                 handle = ready.popleft()
                 if not handle._cancelled:  # noqa: SLF001 - asyncio's own loops do the same
-                    handle._run()  # noqa: SLF001
+                    handle._run()  # noqa: SLF001 - as asyncio's own loops
                 now = monotonic()
                 # Invariant: a turn that is asked to stop still runs what was ready before.
                 if now >= deadline and not self._is_leaving:
@@ -238,14 +238,14 @@ class StudioLoop(qasync.QEventLoop):
         scheduled = self._scheduled
         while scheduled:
             head = scheduled[0]
-            if head._cancelled:  # noqa: SLF001
+            if head._cancelled:  # noqa: SLF001 - as asyncio's own loops
                 self._timer_cancelled_count -= 1
-            elif head._when > now:  # noqa: SLF001
+            elif head._when > now:  # noqa: SLF001 - as asyncio's own loops
                 return
             else:
                 self._ready.append(head)
             heapq.heappop(scheduled)
-            head._scheduled = False  # noqa: SLF001
+            head._scheduled = False  # noqa: SLF001 - as asyncio's own loops
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """Count a cancelled timer; look the heap through when most of it is cancelled."""
@@ -254,8 +254,8 @@ class StudioLoop(qasync.QEventLoop):
         if cancelled > FEW_CANCELLED and cancelled * 2 > len(self._scheduled):
             kept = []
             for timer in self._scheduled:
-                if timer._cancelled:  # noqa: SLF001
-                    timer._scheduled = False  # noqa: SLF001
+                if timer._cancelled:  # noqa: SLF001 - as asyncio's own loops
+                    timer._scheduled = False  # noqa: SLF001 - as asyncio's own loops
                 else:
                     kept.append(timer)
             heapq.heapify(kept)
@@ -270,7 +270,7 @@ class StudioLoop(qasync.QEventLoop):
                 self._later.stop()
                 self._later_at = float("inf")
             return
-        when = scheduled[0]._when  # noqa: SLF001
+        when = scheduled[0]._when  # noqa: SLF001 - as asyncio's own loops
         if when == self._later_at and self._later.isActive():
             return
         # Rounded up: a timer that fires early would find nothing due and be set again.
@@ -293,7 +293,7 @@ class StudioLoop(qasync.QEventLoop):
 
     def _add_callback(self, handle: asyncio.Handle, delay: float = 0) -> asyncio.Handle:
         """Take a handle that qasync or a signal handler made."""
-        if not handle._cancelled:  # noqa: SLF001
+        if not handle._cancelled:  # noqa: SLF001 - as asyncio's own loops
             self._ready.append(handle)
             self._knock.now()
         return handle
