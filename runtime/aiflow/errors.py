@@ -13,6 +13,7 @@ AiFlowError
 │   └── SequenceError           a sequence number came twice or too late
 ├── ResourceError               a resource could not start (credential not set, file missing)
 ├── TraceError                  a trace file cannot be read or written
+├── ToolError                   a tool could not be called, or failed
 ├── NamedFileError              a text, document or log that a graph names cannot be used
 └── ProviderError               a model endpoint refused, timed out or spoke nonsense
 
@@ -189,13 +190,35 @@ class NamedFileError(AiFlowError):
         self.where = where
 
 
+class ToolError(AiFlowError):
+    """A tool could not be called, or failed.
+
+    The sentence is made to be read by a model too, so that it can mend its call.
+
+    Attributes:
+        kind: one of `unknown` (there is no such tool), `arguments` (they do not fit its schema),
+            `refused` (the address may not be called), `unreachable`, `status`, `failed` (the tool
+            itself raised), `timeout`.
+        is_transient: whether the same call may succeed later.
+        has_begun: whether the tool may have taken effect; False where nothing was sent to it.
+    """
+
+    def __init__(
+        self, message: str, *, kind: str, is_transient: bool = False, has_begun: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.is_transient = is_transient
+        self.has_begun = has_begun
+
+
 class ProviderError(AiFlowError):
     """A model endpoint refused, timed out or spoke nonsense.
 
     Attributes:
-        kind: one of `connection`, `first_byte_timeout`, `idle_timeout`, `status`, `protocol`,
-            `stream` (the provider reported it in the stream), `incomplete` (the stream ended
-            without saying that it was finished).
+        kind: one of `connection`, `first_byte_timeout`, `idle_timeout`, `total_timeout`,
+            `status`, `protocol`, `stream` (the provider reported it in the stream),
+            `incomplete` (the stream ended without saying that it was finished).
         status: HTTP status, None where there was none.
         code: the provider's own word for the error, None where there was none.
         retry_after_s: seconds the provider asked to wait, None if it did not.

@@ -48,6 +48,7 @@ class Resource(Generic[P]):
         title: what the studio shows. `summary`: one sentence.
         Params: the model of its parameters.
         scope: who shares one started resource.
+        serves_as: further kinds in whose place it can stand.
         id: its id in the graph.
         folders: where relative paths are looked up, first match wins.
     """
@@ -57,11 +58,17 @@ class Resource(Generic[P]):
     summary: ClassVar[str] = ""
     Params: ClassVar[type[ResourceParams]] = NoResourceParams
     scope: ClassVar[ResourceScope] = ResourceScope.RUN
+    serves_as: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, id: str, params: P, folders: Sequence[Path] = ()) -> None:
         self.id = id
         self.params = params
         self.folders = tuple(folders)
+
+    @classmethod
+    def fits(cls, kind: str) -> bool:
+        """Say whether a node that asks for `kind` may be handed it."""
+        return kind == cls.kind or kind in cls.serves_as
 
     def find(self, path: str) -> Path | None:
         """Return the existing file that `path` means, None where there is none."""
@@ -74,8 +81,15 @@ class Resource(Generic[P]):
     def check(self) -> Iterator[str]:
         """Yield one clause per thing that keeps it from starting, such as a missing file.
 
-        No socket is opened for it. Secrets (`credentials`) and the clock (`needs_real_clock`)
-        are asked for apart.
+        No socket is opened for it. Secrets (`credentials`), the clock (`needs_real_clock`) and
+        the machine (`lacks`) are asked for apart.
+        """
+        return iter(())
+
+    def lacks(self) -> Iterator[str]:
+        """Yield one clause per thing that this machine lacks for it, such as a package.
+
+        The graph is right all the same: on another machine it may run.
         """
         return iter(())
 
@@ -86,6 +100,11 @@ class Resource(Generic[P]):
     @property
     def undecoded_bytes(self) -> int:
         """Bytes it has read for nodes and not decoded yet; for the run's snapshot."""
+        return 0
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests of nodes that wait for its limits now; for the run's snapshot."""
         return 0
 
     async def start(self, clock: Clock) -> None:

@@ -57,7 +57,7 @@ class Watch:
         seen.append(snapshot)
         if self.bottleneck is not None:
             return self.bottleneck.sentence
-        return self.filling[0].sentence if self.filling else ""
+        return self.filling[0].sentence if self.filling else _turn_sentence(snapshot)
 
     def _note_rates(self, before: Snapshot | None, now: Snapshot) -> None:
         active = sum(outcome == "active" for outcome in now.conversations.values())
@@ -75,3 +75,12 @@ class Watch:
             if each.at <= now.at - SPAN_S:
                 return each
         return self._seen[0] if self._seen else None
+
+
+def _turn_sentence(snapshot: Snapshot) -> str:
+    """Say that requests wait for their provider's limits, "" where none does."""
+    count = snapshot.waiting_requests
+    if not count:
+        return ""
+    who = "1 request waits for its turn" if count == 1 else f"{count:,} requests wait their turn"
+    return f"{who} at the provider; raise max_concurrent or requests_per_minute if it allows more."

@@ -1060,6 +1060,9 @@ class Builtins(FlowCore):
         credential: str | Unset = UNSET,
         first_byte_timeout_s: float | Unset = UNSET,
         idle_timeout_s: float | Unset = UNSET,
+        total_timeout_s: float | Unset | None = UNSET,
+        max_concurrent: int | Unset | None = UNSET,
+        requests_per_minute: int | Unset | None = UNSET,
         retries: int | Unset = UNSET,
         longest_retry_wait_s: float | Unset = UNSET,
     ) -> ResourceHandle:
@@ -1073,6 +1076,9 @@ class Builtins(FlowCore):
             credential: Name of the environment variable that holds the key; never the key itself. Default ''.
             first_byte_timeout_s: Longest wait for the answer to begin; a server may load its model first. Default 300.0 s.
             idle_timeout_s: Longest silence inside an answer; any byte counts as a sign of life. Default 60.0 s.
+            total_timeout_s: Longest wait for a whole answer, counted while the graph waits for the server; empty sets no limit. Default None s.
+            max_concurrent: How many requests are open at once, over all nodes that share this provider; further ones wait their turn. Nodes that feed one another need a place each. Empty sets no limit. Default None requests.
+            requests_per_minute: How many requests begin in any 60 seconds, over all nodes that share this provider; further ones wait their turn. Empty sets no limit. Default None requests.
             retries: How often a refusal that will pass (429, 503) is answered by asking again; never after an answer has begun. Default 2 requests.
             longest_retry_wait_s: Longest wait before asking again; a server that asks for more fails at once. Default 30.0 s.
         """
@@ -1083,6 +1089,9 @@ class Builtins(FlowCore):
             "credential": credential,
             "first_byte_timeout_s": first_byte_timeout_s,
             "idle_timeout_s": idle_timeout_s,
+            "total_timeout_s": total_timeout_s,
+            "max_concurrent": max_concurrent,
+            "requests_per_minute": requests_per_minute,
             "retries": retries,
             "longest_retry_wait_s": longest_retry_wait_s,
         })

@@ -29,7 +29,12 @@ from aiflow.engine.snapshots import (
     idle_node,
     node_stats,
 )
-from aiflow.engine.starting import start_resources, stop_resources, undecoded_bytes
+from aiflow.engine.starting import (
+    start_resources,
+    stop_resources,
+    undecoded_bytes,
+    waiting_requests,
+)
 from aiflow.engine.status import ENDED, Status
 from aiflow.engine.stuck import stuck_calls
 from aiflow.engine.taps import TapView
@@ -246,6 +251,7 @@ class Session:
             model_ttft_ms=_ms(self._model_first()),
             ttfpt_ms=_ms(first_s),
             undecoded_bytes=undecoded_bytes(self._resources),
+            waiting_requests=waiting_requests(self._resources),
             error=self._error,
         )
 

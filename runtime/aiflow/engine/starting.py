@@ -59,6 +59,11 @@ def undecoded_bytes(started: Mapping[str, Any]) -> int:
     return sum(getattr(resource, "undecoded_bytes", 0) for resource in started.values())
 
 
+def waiting_requests(started: Mapping[str, Any]) -> int:
+    """Return how many requests of nodes wait for the limits of a resource."""
+    return sum(getattr(resource, "waiting_requests", 0) for resource in started.values())
+
+
 def _is_asked_for(error: BaseException) -> bool:
     """Say whether somebody wants the run to end, rather than that a resource failed."""
     if isinstance(error, asyncio.CancelledError):

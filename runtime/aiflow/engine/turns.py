@@ -15,11 +15,19 @@ from aiflow.engine.scopes import EngineScope
 from aiflow.engine.sources import Stream, open_stream
 from aiflow.errors import OperatorError
 from aiflow.events import Context
+from aiflow.metrics.instruments import Histogram
 
 
-def _mark_first(marks: dict[str, float], what: str, at: float) -> None:
-    """Note when something happened first; a second request of a turn changes nothing."""
-    marks.setdefault(what, at)
+def _mark_first(marks: dict[str, float], wait: Histogram | None, what: str, at: float) -> None:
+    """Note when something happened first; a second request of a turn changes nothing.
+
+    A source has no queue, so its wait is that of its request: from being asked for until sent.
+    """
+    if what in marks:
+        return
+    marks[what] = at
+    if wait is not None and what == "request_sent" and "request_asked" in marks:
+        wait.record(at - marks["request_asked"])
 
 
 def _state_of(node: NodePlan, turn: Turn) -> Any:  # noqa: ANN401 - the operator's own
@@ -114,7 +122,7 @@ class Weaver:
             emit=lane.collect,
             show=partial(self.outputs.add, guardian.id, turn.conversation),
             keep=lane.keep,
-            mark=partial(_mark_first, marks),
+            mark=partial(_mark_first, marks, guardian.wait if guardian.is_source else None),
         )
         lane.awaits_first = guardian.is_sink and not guardian.is_source
         lane.quick = not lane.awaits_first and self.kernel.log is None

@@ -50,7 +50,7 @@ class NodeStats:
         running: events being processed now; `held` those finished and waiting for order.
         received: events offered to the node, `emitted` outputs that left it.
         dropped: events discarded, by reason.
-        wait: time in the queue; `service` in the operator; `blocked` until an output left.
+        wait: time in the queue, at a model source until its request left; `service` in the operator; `blocked` until an output left.
         busy_s: seconds of worker time spent in the operator, with `backpressured_s`,
             `window_blocked_s` and `idle_s` summing to elapsed time x workers.
         oldest_age_s: age of the oldest queued event, 0 when the queue is empty.
@@ -114,6 +114,7 @@ class Snapshot:
         conversations: outcome by conversation id; the last 1,000 opened.
         model_ttft_ms: request sent to first provider delta, None before that.
         ttfpt_ms: request sent to first descendant processed at a measured sink.
+        waiting_requests: requests that wait for the limits of their provider.
         error: one sentence, None while all is well.
     """
 
@@ -131,6 +132,7 @@ class Snapshot:
     model_ttft_ms: float | None = None
     ttfpt_ms: float | None = None
     undecoded_bytes: int = 0
+    waiting_requests: int = 0
     error: str | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -24,12 +24,16 @@ def port_of(payload: Payload) -> str:
 class AnswerMarks:
     """Notes when a request was sent and when the first piece of its answer came, each once.
 
+    What lies between making this and the request is its wait: for its turn where the provider has
+    limits, for the connection, and for a server that was asked again.
+
     Args:
         scope: of the call that streams the answer.
     """
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
+        self._asked_at = scope.clock.now()
         self._has_begun = False
         self._has_delta = False
 
@@ -43,6 +47,8 @@ class AnswerMarks:
         """
         if not self._has_begun:
             self._has_begun = True
+            if sent_at is not None and sent_at > self._asked_at:
+                self._scope.mark("request_asked", self._asked_at)
             self._scope.mark("request_sent", sent_at)
         if not self._has_delta and not isinstance(payload, Control):
             self._has_delta = True

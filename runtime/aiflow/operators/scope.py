@@ -114,6 +114,10 @@ class Scope:
             self._keep(sequence)
 
     def mark(self, what: str, at: float | None = None) -> None:
-        """Note when something happened: `request_sent` or `first_delta` in a model source."""
+        """Note when something happened in a model source.
+
+        It is `request_asked` (only where the request had to wait), `request_sent` or
+        `first_delta`, in this order.
+        """
         if self._mark is not None:
             self._mark(what, self.clock.now() if at is None else at)

@@ -16,7 +16,14 @@ from aiflow.providers.text import scrub
 from aiflow.transport.failures import is_transient
 
 FailureKind = Literal[
-    "connection", "first_byte_timeout", "idle_timeout", "status", "protocol", "stream", "incomplete"
+    "connection",
+    "first_byte_timeout",
+    "idle_timeout",
+    "total_timeout",
+    "status",
+    "protocol",
+    "stream",
+    "incomplete",
 ]
 
 # Words of in-stream errors after which the same request may well succeed.

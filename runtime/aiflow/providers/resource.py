@@ -21,6 +21,8 @@ from aiflow.errors import PluginError, ResourceError, TraceError
 from aiflow.providers.chat import ChatStream
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import Dialect, dialect_names, find_dialect
+from aiflow.providers.limited import LimitedStream
+from aiflow.providers.limits import RequestLimits
 from aiflow.providers.messages import ChatRequest
 from aiflow.providers.profile import ModelProfile, profile_for
 from aiflow.providers.recording import RecordingStream, TraceRecorder
@@ -70,6 +72,31 @@ class ProviderParams(ResourceParams):
         description="Longest silence inside an answer; any byte counts as a sign of life.",
         json_schema_extra={"x-unit": "s"},
     )
+    total_timeout_s: float | None = Field(
+        None,
+        gt=0,
+        le=86_400,
+        description="Longest wait for a whole answer, counted while the graph waits for the"
+        " server; empty sets no limit.",
+        json_schema_extra={"x-unit": "s"},
+    )
+    max_concurrent: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        description="How many requests are open at once, over all nodes that share this"
+        " provider; further ones wait their turn. Nodes that feed one another need a place each."
+        " Empty sets no limit.",
+        json_schema_extra={"x-unit": "requests"},
+    )
+    requests_per_minute: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="How many requests begin in any 60 seconds, over all nodes that share this"
+        " provider; further ones wait their turn. Empty sets no limit.",
+        json_schema_extra={"x-unit": "requests"},
+    )
     retries: int = Field(
         2,
         ge=0,
@@ -90,6 +117,10 @@ class ProviderParams(ResourceParams):
 class Provider(Resource[ProviderParams]):
     """Asks one endpoint for chat streams.
 
+    Args:
+        id, params, folders: as for every resource.
+        key: of a server that was started for this run; else `credential` says where it is.
+
     Attributes:
         server: the trace's server; None where there is no trace, or no real clock.
     """
@@ -102,14 +133,23 @@ class Provider(Resource[ProviderParams]):
     server: TraceServer | None = None
     _clock: Clock | None = None
     _client: HttpClient | None = None
+    _limits: RequestLimits | None = None
     _trace: Trace | None = None
     _endpoint: str = ""
     _secret: str = ""
 
-    def __init__(self, id: str, params: ProviderParams, folders: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, id: str, params: ProviderParams, folders: Sequence[Path] = (), *, key: str = ""
+    ) -> None:
         super().__init__(id, params, folders)
+        self._key = key
         # A stream that its node has let go of counts no longer.
         self._streams: weakref.WeakSet[ChatStream] = weakref.WeakSet()
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests that wait for its limits."""
+        return 0 if self._limits is None else self._limits.waiting
 
     @property
     def undecoded_bytes(self) -> int:
@@ -147,8 +187,12 @@ class Provider(Resource[ProviderParams]):
         """
         for fault in self.check():
             raise ResourceError(self.id, fault)
-        self._secret = self._read_secret()
+        self._secret = self._key or self._read_secret()
         self._clock = clock
+        if self.params.max_concurrent or self.params.requests_per_minute:
+            self._limits = RequestLimits(
+                clock, self.params.max_concurrent, self.params.requests_per_minute
+            )
         self._endpoint = self.params.endpoint
         if self.params.trace:
             await self._start_trace(clock)
@@ -157,6 +201,8 @@ class Provider(Resource[ProviderParams]):
 
     async def stop(self) -> None:
         """Close connections and the trace's server."""
+        if self._limits is not None:
+            self._limits.close()
         client, self._client = self._client, None
         server, self.server = self.server, None
         if client is not None:
@@ -201,7 +247,8 @@ class Provider(Resource[ProviderParams]):
             if self._trace is None:
                 raise ResourceError(self.id, "it has been stopped")
             where = f"provider {self.id} ({self._trace.path.name})"
-            return TraceChatStream(self._trace, decoder, clock, where)
+            place = None if self._limits is None else self._limits.place()
+            return TraceChatStream(self._trace, decoder, clock, where, place)
         call = dialect.encode(request, profile)
         headers = dict(call.headers)
         if self._secret:
@@ -215,9 +262,8 @@ class Provider(Resource[ProviderParams]):
             credential=self.params.credential,
             secret=self._secret,
         )
-        timeouts = Timeouts(self.params.first_byte_timeout_s, self.params.idle_timeout_s)
         stream: ByteStream = RetryingStream(
-            partial(self._client.stream, http_request, timeouts),
+            partial(self._ask, self._client, http_request),
             clock,
             Retries(self.params.retries, self.params.longest_retry_wait_s),
         )
@@ -225,6 +271,15 @@ class Provider(Resource[ProviderParams]):
             recorder = TraceRecorder(record_to, dialect.name, self._secret)
             stream = RecordingStream(stream, decoder, clock, recorder)
         return HttpChatStream(stream, decoder, clock, where, dialect.name)
+
+    def _ask(self, client: HttpClient, request: HttpRequest) -> ByteStream:
+        """Return the stream of one request, which waits its turn where there are limits."""
+        params = self.params
+        timeouts = Timeouts(
+            params.first_byte_timeout_s, params.idle_timeout_s, params.total_timeout_s
+        )
+        stream = client.stream(request, timeouts)
+        return stream if self._limits is None else LimitedStream(stream, self._limits.place())
 
     def _dialect(self) -> Dialect:
         return find_dialect(self._trace.dialect if self._trace else self.params.dialect)

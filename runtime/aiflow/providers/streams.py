@@ -16,6 +16,7 @@ from aiflow.events import Payload
 from aiflow.providers.chat import Arrival
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.failure import Failure
+from aiflow.providers.limits import Place
 from aiflow.transport.trace import Trace, TraceEnd, TracePiece
 
 
@@ -172,11 +173,24 @@ class HttpChatStream(_DecodedStream):
 
 
 class TraceChatStream(_DecodedStream):
-    """An answer that is replayed from a trace in process, at its recorded times."""
+    """An answer that is replayed from a trace in process, at its recorded times.
 
-    def __init__(self, trace: Trace, decoder: StreamDecoder, clock: Clock, where: str) -> None:
+    Args:
+        trace: what is replayed.
+        place: of its request, where the provider has limits.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        decoder: StreamDecoder,
+        clock: Clock,
+        where: str,
+        place: Place | None = None,
+    ) -> None:
         super().__init__(decoder, where, trace.dialect)
         self._clock = clock
+        self._place = place
         self._entries: Iterator[TracePiece | TraceEnd] = trace.entries()
         self._sent_at: float | None = None
 
@@ -186,12 +200,16 @@ class TraceChatStream(_DecodedStream):
         return self._sent_at
 
     async def aclose(self) -> None:
-        """Close the file; safe to repeat."""
+        """Close the file, or stop waiting for a place; safe to repeat."""
         await super().aclose()
         self._entries = iter(())
+        if self._place is not None:
+            self._place.leave()
 
     async def _take_bytes(self) -> None:
         if self._sent_at is None:
+            if self._place is not None and not await self._place.enter():
+                return
             self._sent_at = self._clock.now()
         piece = next(self._entries, "closed")
         if not isinstance(piece, TracePiece):

@@ -7,6 +7,7 @@ its receive buffer is small, so that a full graph soon stops the server. No retr
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 import socket
 import ssl
@@ -70,10 +71,12 @@ class Timeouts:
     Attributes:
         first_byte_s: from sending the request to the first byte of the answer's body.
         idle_s: between any two bytes after that, comments and pings included.
+        total_s: from sending the request to the end of the answer; None is no limit.
     """
 
     first_byte_s: float = 300.0
     idle_s: float = 60.0
+    total_s: float | None = None
 
 
 class HttpClient:
@@ -126,6 +129,7 @@ class HttpStream:
         self._is_closed = False
         self._has_first_byte = False
         self._first_byte_left_s = timeouts.first_byte_s
+        self._total_left_s = math.inf if timeouts.total_s is None else timeouts.total_s
 
     async def read(self) -> bytes | None:
         """Return the next bytes, as many as one read brought; None at the end of the body.
@@ -217,9 +221,12 @@ class HttpStream:
         where = self._request.where
         began = self._clock.now()
         limit_s = self._timeouts.idle_s if self._has_first_byte else self._first_byte_left_s
+        is_last = self._total_left_s <= limit_s
         try:
-            return await self._watch.wait(awaitable, max(0.0, limit_s))
+            return await self._watch.wait(awaitable, max(0.0, min(limit_s, self._total_left_s)))
         except TimeoutError:
+            if is_last and self._timeouts.total_s is not None:
+                raise failures.too_long(where, self._timeouts.total_s) from None
             if self._has_first_byte:
                 raise failures.silent(where, self._timeouts.idle_s) from None
             raise failures.silent_from_the_start(where, self._timeouts.first_byte_s) from None
@@ -230,8 +237,10 @@ class HttpStream:
         except httpx.TransportError as error:
             raise self._lost(error) from error
         finally:
+            waited_s = self._clock.now() - began
+            self._total_left_s -= waited_s
             if not self._has_first_byte:
-                self._first_byte_left_s -= self._clock.now() - began
+                self._first_byte_left_s -= waited_s
 
     def _lost(self, error: httpx.TransportError) -> ProviderError:
         """Return the error of a connection that failed after it was made."""

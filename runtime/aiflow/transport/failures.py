@@ -42,6 +42,16 @@ def silent(where: str, limit_s: float) -> ProviderError:
     )
 
 
+def too_long(where: str, limit_s: float) -> ProviderError:
+    """Return the error of an answer that had not ended when all its time was used up."""
+    return ProviderError(
+        f"{where}: the answer was not complete after {limit_s:g} s of waiting for it; what came"
+        " is kept, try again, or raise total_timeout_s if the model needs longer",
+        kind="total_timeout",
+        retryable=True,
+    )
+
+
 def broken_off(where: str, reason: str) -> ProviderError:
     """Return the error of a connection lost in mid-stream."""
     return ProviderError(

@@ -40,3 +40,15 @@ def test_a_control_message_is_no_piece_of_the_answer() -> None:
     marks.note(Token("b"), 3.0, 0.5)
 
     assert marked == [("request_sent", 0.5), ("first_delta", 2.0)]
+
+
+def test_a_request_that_had_to_wait_says_since_when() -> None:
+    """From being asked for until it was sent is its wait; one that left at once has none."""
+    scope = Scope("chat", SystemClock())
+    marked: list[str] = []
+    scope._mark = lambda what, at: marked.append(what)
+    marks = AnswerMarks(scope)
+
+    marks.note(Control("start"), 2.0, scope.clock.now() + 1)
+
+    assert marked == ["request_asked", "request_sent"]

@@ -15,6 +15,7 @@ from aiflow.providers.messages import ChatMessage, ChatRequest
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.transport.trace import TraceWriter
 from tests.runtime.providers.cases import STOP, chunk, sse
+from tests.runtime.transport.faulty_server import Exchange, serving
 
 HELLO = ChatRequest("m", (ChatMessage("user", "hello"),))
 EVENT = sse(chunk({"content": "x"}), done=False)
@@ -249,3 +250,37 @@ def test_an_error_that_the_provider_told_is_raised_and_not_the_reset_after_it(
     with pytest.raises(ProviderError, match="ended the stream with an error: broke") as caught:
         asyncio.run(main())
     assert caught.value.code == "no_credit"
+
+
+def test_a_whole_answer_that_takes_too_long_ends_after_what_came() -> None:
+    """Over a socket: the token, a finish that says why, then one error that may be retried."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(EVENT)
+        await exchange.gone.wait()
+
+    kept: list[object] = []
+
+    async def take(provider: Provider) -> None:
+        async for payload, _ in provider.stream_chat(HELLO):
+            kept.append(payload)
+
+    async def main() -> None:
+        async with serving(answer) as server:
+            params = ProviderParams(endpoint=server.url, total_timeout_s=0.1)
+            provider = Provider("p", params)
+            await provider.start(SystemClock())
+            with pytest.raises(ProviderError, match=r"not complete after 0\.1 s") as caught:
+                await take(provider)
+            assert caught.value.retryable
+            await provider.stop()
+            await server.gone[0].wait()
+
+    asyncio.run(main())
+
+    assert Token("x") in kept
+    finish = kept[-1]
+    assert isinstance(finish, Control)
+    assert finish.data["reason"] == "error"
+    assert finish.data["error"]["kind"] == "total_timeout"

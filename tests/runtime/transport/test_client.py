@@ -4,75 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import suppress
 
 import httpx
 import pytest
 
 from aiflow.clock import SystemClock
 from aiflow.errors import ProviderError
-from aiflow.transport.client import HttpClient, HttpRequest, HttpStream, Timeouts, is_loopback
-from tests.runtime.transport.faulty_server import (
-    EVENT,
-    STOP,
-    Answer,
-    Exchange,
-    FaultyServer,
-    closed_port,
-    serving,
-)
-
-SECRET = "sk-very-secret-0123456789"
-PATIENT = Timeouts(first_byte_s=30, idle_s=30)
-
-
-@asynccontextmanager
-async def asking(
-    url: str,
-    timeouts: Timeouts = PATIENT,
-    credential: str = "MODEL_KEY",
-    secret: str = SECRET,
-) -> AsyncIterator[HttpStream]:
-    """Open a client and give a stream that has not been read."""
-    client = HttpClient(url, SystemClock())
-    request = HttpRequest(
-        url=f"{url}/v1/chat/completions",
-        body=b"{}",
-        headers={"authorization": f"Bearer {secret}"},
-        where="provider p",
-        credential=credential,
-        secret=secret,
-    )
-    stream = client.stream(request, timeouts)
-    try:
-        yield stream
-    finally:
-        await stream.aclose()
-        await client.aclose()
-
-
-async def read_all(stream: HttpStream, pieces: list[bytes] | None = None) -> bytes:
-    """Return the whole body; its pieces are added to `pieces` as they come."""
-    pieces = [] if pieces is None else pieces
-    while (piece := await stream.read()) is not None:
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-async def failing(
-    answer: Answer, timeouts: Timeouts = PATIENT, credential: str = "MODEL_KEY"
-) -> tuple[ProviderError, bytes, FaultyServer]:
-    """Return the error that an answer ends in, what came before it, and the server."""
-    pieces: list[bytes] = []
-    async with serving(answer) as server:
-        async with asking(server.url, timeouts, credential) as stream:
-            with pytest.raises(ProviderError) as caught:
-                await read_all(stream, pieces)
-        await asyncio.gather(*[event.wait() for event in server.gone])
-    assert server.open_connections == 0
-    assert SECRET not in str(caught.value)
-    return caught.value, b"".join(pieces), server
+from aiflow.transport.client import HttpClient, HttpRequest, Timeouts, is_loopback
+from tests.runtime.transport.asking import PATIENT, SECRET, asking, failing, read_all
+from tests.runtime.transport.faulty_server import EVENT, STOP, Exchange, closed_port, serving
 
 
 def test_a_body_comes_in_the_pieces_the_network_brings() -> None:
@@ -584,3 +525,62 @@ def test_a_key_that_no_header_carries_is_not_quoted(secret: str) -> None:
     assert "the key in the environment variable MODEL_KEY holds a letter" in told
     assert "second-half" not in told
     assert requests == 0
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_an_answer_that_drips_is_ended_by_its_total_limit(begins: bool) -> None:
+    """Bytes keep coming, so no other limit is due; what came is kept, the rest is not awaited."""
+
+    async def answer(exchange: Exchange) -> None:
+        if begins:
+            await exchange.head()
+            await exchange.chunks(EVENT)
+        while not exchange.gone.is_set():
+            await (exchange.chunks(b":") if begins else exchange.send(b""))
+            # A drip is time itself; the server stops as soon as the client has gone.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(exchange.gone.wait(), 0.01)
+
+    limits = Timeouts(first_byte_s=30, idle_s=30, total_s=0.1)
+    error, body, _ = asyncio.run(failing(answer, limits))
+
+    assert (body[: len(EVENT)] == EVENT) is begins
+    assert "was not complete after 0.1 s of waiting for it; what came is kept" in str(error)
+    assert (error.kind, error.retryable) == ("total_timeout", True)
+
+
+class JumpingClock(SystemClock):
+    """The machine's clock, ahead by what a test says."""
+
+    ahead_s = 0.0
+
+    def now(self) -> float:
+        """Return the time that the test wants it to be."""
+        return super().now() + self.ahead_s
+
+
+def test_time_in_which_nobody_reads_counts_for_no_limit() -> None:
+    """A graph that is full may take longer than the whole answer may."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(EVENT)
+        await may_end.wait()
+        await exchange.chunks(STOP)
+        await exchange.end()
+
+    may_end = asyncio.Event()
+
+    async def main() -> None:
+        clock = JumpingClock()
+        async with serving(answer) as server:
+            client = HttpClient(server.url, clock)
+            limits = Timeouts(first_byte_s=30, idle_s=30, total_s=30)
+            stream = client.stream(HttpRequest(f"{server.url}/x", b"{}"), limits)
+            assert await stream.read() == EVENT
+            clock.ahead_s = 3600
+            may_end.set()
+            assert await read_all(stream) == STOP
+            await client.aclose()
+
+    asyncio.run(main())

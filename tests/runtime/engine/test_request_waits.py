@@ -1,0 +1,64 @@
+"""What a run shows of requests that wait for their provider's limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aiflow.analysis.facts import Facts
+from aiflow.analysis.watch import Watch
+from aiflow.clock import VirtualClock, VirtualLoop
+from aiflow.engine.session import Session
+from aiflow.operators.builtin.chat import Chat, ChatParams
+from aiflow.providers.resource import Provider, ProviderParams
+from aiflow.testing.plans import PlanBuilder
+from aiflow.transport.trace import TraceWriter
+from tests.runtime.providers.cases import STOP, chunk, sse
+
+
+def provider_of(folder: Path) -> Provider:
+    """Return a provider that answers for a second, one request after the other."""
+    path = folder / "t.trace"
+    with TraceWriter(path, "openai-chat") as writer:
+        writer.write(0.25, sse(chunk({"content": "x"}), done=False))
+        writer.write(1.0, sse(STOP))
+    return Provider("provider", ProviderParams(trace=str(path), max_concurrent=1))
+
+
+def test_two_nodes_share_a_limit_and_the_second_shows_its_wait(tmp_path: Path) -> None:
+    """Its wait is the first one's answer; neither TTFT counts it."""
+    provider = provider_of(tmp_path)
+    loop = VirtualLoop()
+    builder = PlanBuilder(1).resource("provider", lambda: provider)
+    for name in ("a", "b"):
+        builder.operator(name, Chat(ChatParams())).sink(f"k{name}", str).edge(name, f"k{name}")
+    plan = builder.build()
+    session = Session(plan)
+    seen: list[tuple[int, str]] = []
+
+    async def main() -> None:
+        clock = VirtualClock(loop)
+        watch = Watch(Facts.of_plan(plan))
+
+        def look() -> None:
+            snapshot = session.snapshot()
+            seen.append((snapshot.waiting_requests, watch.see(snapshot)))
+
+        clock.call_at(0.5, look)
+        await session.run()
+
+    try:
+        loop.run_until_complete(main())
+    finally:
+        loop.close()
+    snapshot = session.snapshot()
+
+    assert snapshot.phase == "completed"
+    assert [snapshot.nodes[name].wait.count for name in ("a", "b")] == [0, 1]
+    assert snapshot.nodes["b"].wait.p50_ms == pytest.approx(1000)
+    assert snapshot.model_ttft_ms == pytest.approx(250)
+    assert snapshot.nodes["kb"].ttfpt_ms == pytest.approx(250)
+    assert snapshot.waiting_requests == 0
+    assert seen[0][0] == 1
+    assert seen[0][1].startswith("1 request waits for its turn at the provider; raise max_conc")
