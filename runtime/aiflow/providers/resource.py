@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, JsonValue
 
 from aiflow.clock import Clock
-from aiflow.errors import PluginError, ResourceError, TraceError
+from aiflow.errors import PluginError, ProviderError, ResourceError, TraceError
 from aiflow.providers.chat import ChatStream
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import Dialect, dialect_names, find_dialect
@@ -197,7 +197,10 @@ class Provider(Resource[ProviderParams]):
         if self.params.trace:
             await self._start_trace(clock)
         if self._endpoint:
-            self._client = HttpClient(self._endpoint, clock)
+            try:
+                self._client = HttpClient(self._endpoint, clock)
+            except ProviderError as error:
+                raise ResourceError(self.id, str(error)) from error
 
     async def stop(self) -> None:
         """Close connections and the trace's server."""

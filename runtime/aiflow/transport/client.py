@@ -6,7 +6,6 @@ its receive buffer is small, so that a full graph soon stops the server. No retr
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
 import socket
@@ -15,33 +14,27 @@ from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
 from aiflow.clock import Clock
 from aiflow.errors import ProviderError
-from aiflow.transport import failures
-from aiflow.transport.excerpt import redact
+from aiflow.transport import failures, routes
+from aiflow.transport.excerpt import place_of, redact
 from aiflow.transport.exchange import HttpExchange, InterruptedExchangeError
 from aiflow.transport.inflate import InflateError
 from aiflow.transport.watch import WaitWatch
 
 T = TypeVar("T")
 
-# With this, one read brings about 64 KiB at most, whatever the loop would take. Much less, and
-# a reader that pauses finds TCP waiting for its 200 ms probe.
-RECEIVE_BUFFER_BYTES = 48 * 1024
 CONNECT_TIMEOUT_S = 10.0
 _DRAIN_S = 0.05
 _ERROR_BODY_BYTES = 64 * 1024
-# As many streams as a graph opens: how many that are is the graph's business.
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=8)
 _FIRST_REFUSAL = 300
 # Visible ASCII, blanks and tabs (RFC 9110, section 5.5, without what nobody reads alike).
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _NO_STREAMS = ("text/html", "application/xhtml", "application/pdf", "application/zip")
+_TELLING = (ssl.SSLError, socket.gaierror, ConnectionRefusedError)
 _NO_STREAM_KINDS = ("image", "audio", "video", "font")
 
 
@@ -85,21 +78,25 @@ class HttpClient:
     Args:
         url: the endpoint; a loopback one is never asked through a proxy.
         clock: must be a real one.
+
+    Raises:
+        ProviderError: the environment names a proxy or certificates that cannot be used.
     """
 
     def __init__(self, url: str, clock: Clock) -> None:
         self._clock = clock
+        proxy = routes.proxy_for(url)
+        self._via = "" if proxy is None else place_of(proxy)
         self._client = httpx.AsyncClient(
-            trust_env=not is_loopback(url),
-            transport=None if _is_proxied(url) else _direct(url),
+            trust_env=False,
+            transport=routes.transport_for(url, proxy),
             timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S),
-            limits=_LIMITS,
             follow_redirects=False,
         )
 
     def stream(self, request: HttpRequest, timeouts: Timeouts) -> HttpStream:
         """Return the answer's stream; nothing is sent before its first read."""
-        return HttpStream(self._client, request, timeouts, self._clock)
+        return HttpStream(self._client, request, timeouts, self._clock, self._via)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -109,13 +106,21 @@ class HttpClient:
 class HttpStream:
     """One request and its answer's bytes, decompressed.
 
+    Args:
+        via: place of the proxy on the way, "" for none.
+
     Attributes:
         request_sent_at: when the request had left, seconds on the clock; None before.
         content_type: what the server calls the body, "" before the first read and for nothing.
     """
 
     def __init__(
-        self, client: httpx.AsyncClient, request: HttpRequest, timeouts: Timeouts, clock: Clock
+        self,
+        client: httpx.AsyncClient,
+        request: HttpRequest,
+        timeouts: Timeouts,
+        clock: Clock,
+        via: str = "",
     ) -> None:
         self.request_sent_at: float | None = None
         self.content_type = ""
@@ -124,6 +129,7 @@ class HttpStream:
         self._request = request
         self._timeouts = timeouts
         self._clock = clock
+        self._via = via
         self._watch = WaitWatch(clock)
         self._is_open = False
         self._is_closed = False
@@ -174,7 +180,7 @@ class HttpStream:
 
     async def _open(self) -> None:
         # Told here: the libraries below would quote the value, which is the key.
-        if not all(map(_HEADER_VALUE.fullmatch, self._request.headers.values())):
+        if not all(map(HEADER_VALUE.fullmatch, self._request.headers.values())):
             raise failures.unsendable(self._request.where, self._request.credential)
         request = self._client.build_request(
             "POST",
@@ -231,7 +237,9 @@ class HttpStream:
                 raise failures.silent(where, self._timeouts.idle_s) from None
             raise failures.silent_from_the_start(where, self._timeouts.first_byte_s) from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise failures.nobody_there(where, _connect_reason(error)) from error
+            raise self._unconnected(error) from error
+        except httpx.ProxyError as error:
+            raise failures.proxy_refused(where, self._via, str(error)) from error
         except InflateError as error:
             raise failures.not_decodable(where, str(error)) from error
         except httpx.TransportError as error:
@@ -241,6 +249,16 @@ class HttpStream:
             self._total_left_s -= waited_s
             if not self._has_first_byte:
                 self._first_byte_left_s -= waited_s
+
+    def _unconnected(self, error: httpx.TransportError) -> ProviderError:
+        """Return the error of a connection that could not be made."""
+        where = self._request.where
+        cause = _cause_of(error)
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return failures.untrusted(where, cause.verify_code, cause.verify_message)
+        if isinstance(cause, ssl.SSLError):
+            return failures.not_tls(where, cause.reason or "no handshake")
+        return failures.nobody_there(where, _connect_reason(error, cause), self._via)
 
     def _lost(self, error: httpx.TransportError) -> ProviderError:
         """Return the error of a connection that failed after it was made."""
@@ -255,49 +273,22 @@ class HttpStream:
         self.request_sent_at = self._clock.now()
 
 
-def is_loopback(url: str) -> bool:
-    """Say whether an address is on this machine."""
-    host = (urlsplit(url).hostname or "").rstrip(".").lower()
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_unspecified
+def _cause_of(error: BaseException) -> BaseException | None:
+    """Return what the system said that we have words for, below what libraries made of it."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, _TELLING):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
-def _is_proxied(url: str) -> bool:
-    """Say whether the environment sends this address through a proxy."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    if is_loopback(url) or not {parts.scheme, "all"} & proxies.keys():
-        return False
-    return not proxy_bypass(parts.hostname or "")
-
-
-def _direct(url: str) -> httpx.AsyncHTTPTransport:
-    """Return a transport whose sockets hold little for us."""
-    option = (socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-    # Without TLS there is nothing to verify, and reading the system's certificates takes time.
-    is_plain = urlsplit(url).scheme == "http"
-    verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True
-    return httpx.AsyncHTTPTransport(
-        verify=verify, trust_env=not is_loopback(url), limits=_LIMITS, socket_options=[option]
-    )
-
-
-def _connect_reason(error: Exception) -> str:
+def _connect_reason(error: Exception, cause: BaseException | None) -> str:
     """Return why there is no connection, in the system's words without its numbers."""
     if isinstance(error, httpx.ConnectTimeout):
         return f"no answer within {CONNECT_TIMEOUT_S:g} s"
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, socket.gaierror):
-            return "the host's name is not known"
-        if isinstance(cause, ConnectionRefusedError):
-            return "connection refused"
-        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, socket.gaierror):
+        return "the host's name is not known"
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection refused"
     return _reason(error)
 
 

@@ -20,7 +20,7 @@ from aiflow.transport.inflate import Inflater
 
 T = TypeVar("T")
 
-_CONNECTED = ".connect_tcp.complete"
+_CONNECTED = (".connect_tcp.complete", ".start_tls.complete")
 _SENT = ".send_request_body.complete"
 
 

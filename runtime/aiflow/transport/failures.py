@@ -11,14 +11,98 @@ from aiflow.errors import ProviderError
 from aiflow.transport.excerpt import body_words, shorten
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
+_PROXY_NAMES = "HTTP_PROXY and HTTPS_PROXY"
+# X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH of OpenSSL.
+_OTHER_HOST = frozenset({62, 64})
 
 
-def nobody_there(where: str, reason: str) -> ProviderError:
-    """Return the error of a connection that could not be made."""
+def nobody_there(where: str, reason: str, via: str = "") -> ProviderError:
+    """Return the error of a connection that could not be made.
+
+    Args:
+        where: the provider, as a person knows it.
+        reason: why.
+        via: place of the proxy on the way, "" for none.
+    """
+    sentence = (
+        f"no connection through the proxy {via} ({reason}); check {_PROXY_NAMES} in the"
+        " environment, or name the host in NO_PROXY"
+        if via
+        else f"no connection ({reason}); start the server there or correct the endpoint"
+    )
+    return ProviderError(f"{where}: {sentence}", kind="connection", retryable=True)
+
+
+def proxy_refused(where: str, via: str, reason: str) -> ProviderError:
+    """Return the error of a proxy that makes no connection for us.
+
+    Args:
+        where: the provider, as a person knows it.
+        via: place of the proxy.
+        reason: its status and words, such as `403 Forbidden`.
+    """
+    status = reason.partition(" ")[0]
+    code = int(status) if status.isdecimal() else None
     return ProviderError(
-        f"{where}: no connection ({reason}); start the server there or correct the endpoint",
+        f"{where}: the proxy {via} makes no connection to it ({shorten(reason)}); check"
+        f" {_PROXY_NAMES} in the environment, and whether the proxy wants a login",
         kind="connection",
-        retryable=True,
+        status=code,
+        retryable=code is not None and is_transient(code),
+    )
+
+
+def unusable_proxy(endpoint_scheme: str, proxy_scheme: str) -> ProviderError:
+    """Return the error of a proxy that the environment names and that we cannot use."""
+    name = f"{endpoint_scheme.upper()}_PROXY"
+    known = proxy_scheme in ("http", "https")
+    reason = "is no address" if known else f"begins with {shorten(proxy_scheme)}://"
+    return ProviderError(
+        f"the proxy that {name} or ALL_PROXY names {reason}; name one that begins with http:// or"
+        " https://, or name the host in NO_PROXY",
+        kind="connection",
+    )
+
+
+def unreadable_certificates(file: str, folder: str, reason: str) -> ProviderError:
+    """Return the error of certificates that the environment names and that cannot be read."""
+    named = [
+        f"{name} ({path})"
+        for name, path in (("SSL_CERT_FILE", file), ("SSL_CERT_DIR", folder))
+        if path
+    ]
+    return ProviderError(
+        f"the certificates that {' and '.join(named)} name cannot be read: {reason}; correct or"
+        " unset it",
+        kind="connection",
+    )
+
+
+def untrusted(where: str, code: int, reason: str) -> ProviderError:
+    """Return the error of a certificate that was not accepted.
+
+    Args:
+        where: the provider, as a person knows it.
+        code: OpenSSL's number of what is wrong.
+        reason: its words.
+    """
+    advice = (
+        "correct the host in the endpoint"
+        if code in _OTHER_HOST
+        else "if it is your own, name the file of its authority in SSL_CERT_FILE"
+    )
+    return ProviderError(
+        f"{where}: the server's certificate is not trusted ({reason.rstrip('.')}); {advice}",
+        kind="connection",
+    )
+
+
+def not_tls(where: str, reason: str) -> ProviderError:
+    """Return the error of an answer to https that is none."""
+    return ProviderError(
+        f"{where}: no secure connection ({reason.lower().replace('_', ' ')}); check whether the"
+        " endpoint begins with http:// and not https://",
+        kind="connection",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -78,7 +79,7 @@ Answer = Callable[[Exchange], Awaitable[None]]
 
 
 @asynccontextmanager
-async def serving(answer: Answer) -> AsyncIterator[FaultyServer]:
+async def serving(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[FaultyServer]:
     """Run a server that answers each request with `answer`, on a free port of this machine."""
     server = FaultyServer()
     tasks: set[asyncio.Task[None]] = set()
@@ -91,8 +92,8 @@ async def serving(answer: Answer) -> AsyncIterator[FaultyServer]:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
-    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    server.url = f"http{'s' if tls else ''}://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
     try:
         yield server
     finally:

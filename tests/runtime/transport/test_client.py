@@ -11,7 +11,7 @@ import pytest
 
 from aiflow.clock import SystemClock
 from aiflow.errors import ProviderError
-from aiflow.transport.client import HttpClient, HttpRequest, Timeouts, is_loopback
+from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
 from tests.runtime.transport.asking import PATIENT, SECRET, asking, failing, read_all
 from tests.runtime.transport.faulty_server import EVENT, STOP, Exchange, closed_port, serving
 
@@ -406,66 +406,6 @@ def test_a_drained_stream_leaves_its_connection_to_the_next() -> None:
             await client.aclose()
 
     asyncio.run(main())
-
-
-def test_a_loopback_endpoint_is_never_asked_through_a_proxy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A proxy in the environment would take even 127.0.0.1."""
-
-    async def answer(exchange: Exchange) -> None:
-        await exchange.head()
-        await exchange.chunks(STOP)
-        await exchange.end()
-
-    async def main() -> None:
-        dead = f"http://127.0.0.1:{await closed_port()}"
-        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-            monkeypatch.setenv(name, dead)
-        async with serving(answer) as server, asking(server.url) as stream:
-            assert await read_all(stream) == STOP
-
-    asyncio.run(main())
-
-
-def test_another_endpoint_is_asked_through_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the environment says holds for all that is not on this machine."""
-    asked: list[bytes] = []
-
-    async def answer(exchange: Exchange) -> None:
-        asked.append(exchange.request)
-        await exchange.head()
-        await exchange.chunks(STOP)
-        await exchange.end()
-
-    async def main() -> None:
-        async with serving(answer) as proxy:
-            monkeypatch.setenv("http_proxy", proxy.url)
-            monkeypatch.delenv("no_proxy", raising=False)
-            async with asking("http://model.example") as stream:
-                assert await read_all(stream) == STOP
-
-    asyncio.run(main())
-
-    assert asked[0].startswith(b"POST http://model.example/v1/chat/completions ")
-
-
-@pytest.mark.parametrize(
-    ("url", "is_here"),
-    [
-        ("http://localhost:1", True),
-        ("http://api.localhost", True),
-        ("http://127.8.0.1", True),
-        ("http://[::1]:80", True),
-        ("http://0.0.0.0:80", True),
-        ("http://localhost.example", False),
-        ("http://10.0.0.1", False),
-        ("https://model.example", False),
-    ],
-)
-def test_what_counts_as_this_machine(url: str, is_here: bool) -> None:
-    """Names and addresses of the loopback, and nothing that only looks like one."""
-    assert is_loopback(url) == is_here
 
 
 def test_a_request_shows_no_key() -> None:
