@@ -50,11 +50,20 @@ class HttpExchange:
     async def send(self, request: httpx.Request) -> httpx.Response:
         """Send the request and return the response when its head has come.
 
+        A server may close a connection that was kept just when the next request is on its way
+        (llama.cpp does after each long answer). Nobody has read that request then, so it is
+        sent once more, on a connection that is not stale.
+
         Raises:
             httpx.HTTPError: something went wrong.
             InterruptedExchangeError: the exchange was closed meanwhile.
         """
-        return await self._run(self._send(request))
+        while True:
+            try:
+                return await self._run(self._send(request))
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
+                if self._network is not None or not _is_end(error):
+                    raise
 
     async def read(self) -> bytes | None:
         """Return the next bytes of the body, None at its end.
@@ -135,6 +144,11 @@ async def _finish(task: asyncio.Task[T]) -> None:
         task.exception()
     if is_cancelled:
         raise asyncio.CancelledError
+
+
+def _is_end(error: httpx.TransportError) -> bool:
+    """Say whether a connection has ended, rather than that nonsense came over it."""
+    return not isinstance(error, httpx.RemoteProtocolError) or "disconnected" in str(error)
 
 
 async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 from contextlib import suppress
+from itertools import count
 
 import httpx
 import pytest
@@ -406,6 +407,38 @@ def test_a_drained_stream_leaves_its_connection_to_the_next() -> None:
             await client.aclose()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_a_kept_connection_that_the_server_has_given_up_is_replaced(is_reset: bool) -> None:
+    """It closes while the next request is on its way: nothing came, so a new connection is asked.
+
+    A new connection that ends so is an error: then it is no matter of a stale one.
+    """
+
+    async def answer(exchange: Exchange) -> None:
+        if next(number) % 2 == 0:
+            exchange.reset() if is_reset else exchange.writer.close()
+            return
+        await exchange.head()
+        await exchange.chunks(STOP)
+        await exchange.end()
+
+    async def main() -> int:
+        async with serving(answer) as server:
+            client = HttpClient(server.url, SystemClock())
+            request = HttpRequest(f"{server.url}/x", b"{}", where="provider p")
+            for _ in range(2):
+                assert await read_all(client.stream(request, PATIENT)) == STOP
+            await client.aclose()
+            client = HttpClient(server.url, SystemClock())
+            with pytest.raises(ProviderError, match="closed without an answer"):
+                await read_all(client.stream(request, PATIENT))
+            await client.aclose()
+            return server.opened
+
+    number = count(1)
+    assert asyncio.run(main()) == 3
 
 
 def test_a_request_shows_no_key() -> None:
