@@ -26,6 +26,7 @@ from aiflow.compiler.checks import (
 from aiflow.compiler.diagnostics import Diagnostic, Severity
 from aiflow.compiler.findings import Check
 from aiflow.compiler.plan import EdgePlan, NodePlan, Plan, ResourcePlan
+from aiflow.compiler.recheck import errors_with
 from aiflow.compiler.resolved import Resolved, ResolvedNode, ResolvedResource, resolve
 from aiflow.graph.model import Edge, Graph
 from aiflow.graph.shipped import graphs_dir
@@ -127,7 +128,15 @@ def _plan(resolved: Resolved) -> Plan:
         if id in used
     }
     bound = plan_bound(nodes.values(), graph.max_conversations)
-    return Plan(graph.name, nodes, edges, resources, graph.max_conversations, bound)
+    return Plan(
+        graph.name,
+        nodes,
+        edges,
+        resources,
+        graph.max_conversations,
+        bound,
+        errors_with=partial(errors_with, resolved, CHECKS),
+    )
 
 
 def _measured(resolved: Resolved) -> set[str]:

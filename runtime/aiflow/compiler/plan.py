@@ -7,7 +7,7 @@ nothing but this, so a strategy or a what-if is a new plan and never a branch in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiflow.operators.base import Operator
@@ -88,6 +88,8 @@ class Plan:
         nodes: in topological order, sources first.
         edges: in document order.
         bound: most events the runtime may hold; None where a queue is unlimited.
+        errors_with: runs all checks again with other policies (node -> policy) and returns a
+            sentence for each error that comes of them; None in a plan that no graph is behind.
     """
 
     name: str
@@ -97,3 +99,6 @@ class Plan:
     max_conversations: int
     bound: int | None
     strategy: str = "aiflow"
+    errors_with: Callable[[Mapping[str, Policy]], tuple[str, ...]] | None = field(
+        default=None, compare=False, repr=False
+    )

@@ -13,6 +13,9 @@ from aiflow.engine.sources import SourceRunner
 from aiflow.engine.workers import WorkerRunner
 from aiflow.operators.base import Operator
 
+#: The largest k that a policy allows.
+_MOST_WORKERS = 1024
+
 
 def build_guardians(plan: Plan, kernel: Kernel, executor: Executor | None) -> dict[str, Guardian]:
     """Return a guardian for each node, in the plan's order.
@@ -35,21 +38,29 @@ def build_edges(plan: Plan) -> dict[str, EdgeState]:
 
 
 def blocking_workers(plan: Plan) -> int:
-    """Return how many threads the blocking operators of a plan may need at once."""
-    return sum(node.policy.workers for node in plan.nodes.values() if node.operator.is_blocking)
+    """Return how many threads the blocking operators of a plan may ever need at once.
+
+    As many as tuning can ask for: a thread is made when no other is idle, never before.
+    """
+    return sum(_MOST_WORKERS for node in plan.nodes.values() if node.operator.is_blocking)
 
 
 def _guardian(node: NodePlan, kernel: Kernel, executor: Executor | None) -> Guardian:
     guardian = Guardian(node, kernel, _runner(node, executor))
     operator = node.operator
     guardian.has_finish = type(operator).finish is not Operator.finish
-    if isinstance(guardian.runner, InlineRunner):
-        if kernel.clock.is_virtual:
-            guardian.service_s = declared_time_s(node)
-        if guardian.service_s is None:
-            guardian.way = INLINE if node.policy.retry.timeout_s is None else QUEUED
+    if isinstance(guardian.runner, InlineRunner) and kernel.clock.is_virtual:
+        guardian.service_s = declared_time_s(node)
+    guardian.way = way_of(guardian)
     guardian.refresh()
     return guardian
+
+
+def way_of(guardian: Guardian) -> int:
+    """Return the way that an arrival takes into a guardian at rest, by its policy of now."""
+    if guardian.service_s is not None or not isinstance(guardian.runner, InlineRunner):
+        return 0
+    return INLINE if guardian.node.policy.retry.timeout_s is None else QUEUED
 
 
 def _runner(node: NodePlan, executor: Executor | None) -> Runner:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -80,6 +80,10 @@ class Log(Protocol):
         """A turn ended at a node."""
         ...
 
+    def tuned(self, node: str, changes: Mapping[str, tuple[object, object]], at: float) -> None:
+        """A node's policy was changed: member -> old and new value."""
+        ...
+
 
 class Runner(Protocol):
     """How a guardian's operator is called: inline, on worker tasks, or as a source.
@@ -133,6 +137,7 @@ class Kernel:
         "refused",
         "runlist",
         "shares",
+        "started_at",
         "turn_ended",
     )
 
@@ -145,6 +150,7 @@ class Kernel:
         self.max_in_flight = 0
         self.active = 0
         self.shares = shares
+        self.started_at = self.now()
         # Operators at work, and tasks that have been woken: while there is one, what
         # waits may be waiting for it.
         self.open_calls = 0
@@ -493,6 +499,9 @@ class Guardian:
     Attributes:
         ports: names of the connected in-ports.
         way: INLINE or QUEUED, 0 where the operator is not called on the run list.
+        workers: k; 0 while the node `is_paused`, so that nothing more is begun.
+        tuned_at, tuned_worker_s: when k was last changed, and the seconds of worker time until
+            then; None and 0 where it never was.
         free: the way while nothing is at work, waits or is waited for, else 0.
         claimed: the event that is on the run list to run inline here.
         window: k + ρ; `dispatched`: events begun and not emitted, of which `opened` hold a
@@ -524,6 +533,7 @@ class Guardian:
         "id",
         "is_limited",
         "is_metered",
+        "is_paused",
         "is_pumping",
         "is_sink",
         "is_source",
@@ -550,6 +560,8 @@ class Guardian:
         "service_s",
         "stamp",
         "started_s",
+        "tuned_at",
+        "tuned_worker_s",
         "wait",
         "waiters",
         "way",
@@ -577,6 +589,9 @@ class Guardian:
         self.service_s: float | None = None
         self.queue_capacity = node.queue_capacity
         self.workers = policy.workers
+        self.is_paused = False
+        self.tuned_at: float | None = None
+        self.tuned_worker_s = 0.0
         self.window = policy.workers + policy.reorder_capacity
         self.keeps_order = policy.workers == 1 or policy.reorder_capacity > 0
         self.keeps_runs = True
@@ -628,16 +643,22 @@ class Guardian:
         capacity = self.queue_capacity
         if capacity is None:
             return True
-        if self.depth >= capacity:
-            return False
-        if self.port_capacity and self.port_depths[edge.port] >= self.port_capacity:
+        if self.port_capacity:
+            # Together they are no more than q; what a lowered q has left over at one port
+            # must not take the places of another, which a join may be waiting for.
+            if self.port_depths[edge.port] >= self.port_capacity:
+                return False
+        elif self.depth >= capacity:
             return False
         if not self.is_limited or not lane.depth:
             return True
         # A place is kept for each open turn that has nothing waiting here, so that one
         # which cannot leave never stops another. Invariant: those places are there.
         others = self.kernel.active - len(self.ready)
-        return capacity < self.kernel.active or self.depth + others < capacity
+        depth = self.depth
+        if self.port_capacity and depth >= capacity:
+            depth = sum(min(each, self.port_capacity) for each in self.port_depths)
+        return capacity < self.kernel.active or depth + others < capacity
 
     def meter(self, at: float) -> None:
         """Add the time since the last change to what the workers waited for.

@@ -154,28 +154,32 @@ def take(guardian: Guardian, at: float) -> tuple[Lane, Event | None, EdgeState |
 def admit(guardian: Guardian, at: float) -> None:
     """Give free places to those who wait for them, longest waiting first."""
     while (call := _next_waiter(guardian)) is not None:
-        event, route = call.pending, call.route
-        assert event is not None
-        assert route is not None
-        edge, _ = place_of(call)
-        cease_to_wait(call)
-        # A broadcast holds no place while it waits: the other branches are asked again.
-        for hop in route.strict:
-            if hop[0] is not edge and not has_room(hop[1], hop[0], event):
-                wait_at(call, *hop)
-                break
-        else:
-            _tell(route, event, at)
-            for other, target in route.backwards:
-                accept(target, other, event, at, is_next=other is edge)
-            sender = call.lane.guardian
-            sender.meter(at)
-            del sender.parked[call]
-            sender.remeter()
-            call.pending = None
-            if sender.is_source:
-                leave(call.lane)  # its place was the event's; an operator's is its call's
-            guardian.kernel.runlist.push(sender.runner.left, call, at)
+        let_in(guardian, call, at)
+
+
+def let_in(guardian: Guardian, call: Call, at: float) -> None:
+    """Let an output in that has waited here, unless it has to wait at another branch now."""
+    event, route = call.pending, call.route
+    assert event is not None
+    assert route is not None
+    edge, _ = place_of(call)
+    cease_to_wait(call)
+    # A broadcast holds no place while it waits: the other branches are asked again.
+    for hop in route.strict:
+        if hop[0] is not edge and not has_room(hop[1], hop[0], event):
+            wait_at(call, *hop)
+            return
+    _tell(route, event, at)
+    for other, target in route.backwards:
+        accept(target, other, event, at, is_next=other is edge)
+    sender = call.lane.guardian
+    sender.meter(at)
+    del sender.parked[call]
+    sender.remeter()
+    call.pending = None
+    if sender.is_source:
+        leave(call.lane)  # its place was the event's; an operator's is its call's
+    guardian.kernel.runlist.push(sender.runner.left, call, at)
 
 
 def _next_waiter(guardian: Guardian) -> Call | None:

@@ -67,6 +67,21 @@ class EventLog:
             )
         )
 
+    def tuned(self, node: str, changes: Mapping[str, tuple[object, object]], at: float) -> None:
+        """Write that a node's policy was changed, old and new value of each member."""
+        self._write(
+            line(
+                {
+                    "record": "tuned",
+                    "at": at,
+                    "node": node,
+                    "changes": {
+                        member: {"old": old, "new": new} for member, (old, new) in changes.items()
+                    },
+                }
+            )
+        )
+
 
 def header_line(name: str, strategy: str, seed: int, *, is_virtual: bool) -> str:
     """Return the first line of a run's file: what was run and how."""

@@ -38,6 +38,7 @@ from aiflow.engine.starting import (
 from aiflow.engine.status import ENDED, Status
 from aiflow.engine.stuck import stuck_calls
 from aiflow.engine.taps import TapView
+from aiflow.engine.tuning import Tuning, apply, bound_now, differences, tuned_plan
 from aiflow.engine.turns import Weaver
 from aiflow.engine.workers import WorkerRunner
 from aiflow.errors import AiFlowError, EngineError, StallError
@@ -205,6 +206,36 @@ class Session:
             return False
         raise EngineError(f"there is no conversation {conversation} turn {turn} in this session")
 
+    def tune(self, node: str, **changes: Any) -> Tuning:
+        """Give a node another q, k, ρ, o or r from now on: `tune("speech", workers=2)`.
+
+        Raising takes effect at once. Lowering never purges: what is there stays, and nothing
+        comes in before there is room by the new figure. Order once promised is kept.
+
+        Args:
+            node: id of the node.
+            changes: `queue_capacity`, `workers`, `reorder_capacity`, `overflow`, or `retry` with
+                those of its members that change.
+
+        Raises:
+            EngineError: the run is not going on, or a check forbids it; nothing is changed.
+        """
+        self._look_for_loop()
+        if self._phase not in ("running", "draining"):
+            raise EngineError(f"the run is {self._phase}; only a running one can be tuned")
+        kernel = self._the_kernel()
+        plan = tuned_plan(self.plan, node, changes)
+        before, after = self.plan.nodes[node], plan.nodes[node]
+        tuning = Tuning(node, kernel.now(), differences(before, after))
+        if tuning.changes:
+            self.plan = plan
+            if kernel.log is not None:
+                kernel.log.tuned(node, tuning.changes, tuning.at)
+            turns = self._conversations.active.values()
+            lanes = [turn.lanes[node] for turn in turns if node in turn.lanes]
+            apply(self._guardians[node], after, lanes)
+        return tuning
+
     def call_threadsafe(self, function: Callable[..., object], *args: object) -> None:
         """Call a function of this session, such as `stop`, on its loop, from any thread.
 
@@ -231,7 +262,7 @@ class Session:
             started_at=self._started_at,
             phase=self._phase,
             strategy=self.plan.strategy,
-            bound=self.plan.bound,
+            bound=bound_now(self.plan, self._guardians.values()),
             in_flight=kernel.in_flight,
             max_in_flight=kernel.max_in_flight,
             nodes={
@@ -302,7 +333,7 @@ class Session:
         self._edges = build_edges(self.plan)
         self._incoming = by_target(self._edges.values())
         self._outgoing = by_source(self._edges.values())
-        self._started_at = kernel.now()
+        self._started_at = kernel.started_at
         return kernel
 
     def _executor(self, kernel: Kernel) -> ThreadPoolExecutor | None:

@@ -7,6 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from aiflow.compiler.bound import node_bound
 from aiflow.compiler.plan import NodePlan, Plan
 from aiflow.engine.cells import EdgeState, Guardian, Kernel
+from aiflow.engine.tuning import (
+    capacity_now,
+    left_over,
+    reorder_now,
+    worker_seconds,
+    workers_now,
+)
 from aiflow.metrics.snapshot import Activity, EdgeStats, NodeStats
 
 
@@ -43,17 +50,22 @@ def node_stats(
     settled = processed + dropped + guardian.failed + guardian.cancelled
     hands = sum(call.lane.is_closed is False for call in guardian.parked)
     received = settled + hands if guardian.is_source else sum(edge.offered for edge in incoming)
-    reorder = guardian.node.policy.reorder_capacity
+    reorder = reorder_now(guardian)
     held = min(reorder, max(0, guardian.dispatched - guardian.opened))
-    workers = plan.max_conversations if guardian.is_source else guardian.workers
-    busy_s, backpressured_s, window_s, idle_s = _shares(guardian, at, started_at, workers)
+    workers = plan.max_conversations if guardian.is_source else workers_now(guardian)
+    if guardian.is_source:
+        total_s = max(0.0, at - started_at) * workers
+    else:
+        total_s = worker_seconds(guardian, at, started_at)
+    busy_s, backpressured_s, window_s, idle_s = _shares(guardian, at, total_s)
+    bound = node_bound(guardian.node, plan.max_conversations)
     return NodeStats(
         guardian.id,
         activity=_activity(guardian),
-        queue_capacity=None if guardian.is_source else guardian.queue_capacity,
+        queue_capacity=None if guardian.is_source else capacity_now(guardian),
         workers=workers,
         reorder_capacity=reorder,
-        bound=node_bound(guardian.node, plan.max_conversations),
+        bound=bound if bound is None else bound + left_over(guardian),
         depth=guardian.depth,
         max_depth=guardian.max_depth,
         running=hands if guardian.is_source else guardian.dispatched - held,
@@ -123,11 +135,8 @@ def _activity(guardian: Guardian) -> Activity:
     return "idle"
 
 
-def _shares(
-    guardian: Guardian, at: float, started_at: float, workers: int
-) -> tuple[float, float, float, float]:
+def _shares(guardian: Guardian, at: float, total: float) -> tuple[float, float, float, float]:
     """Return busy, backpressured, window-blocked and idle seconds; their sum is wall × k."""
-    total = max(0.0, at - started_at) * workers
     busy = min(total, guardian.service.sum_s + _running_s(guardian, at))
     blocked = min(total - busy, guardian.backpressured_s)
     window = min(total - busy - blocked, guardian.window_blocked_s)

@@ -54,6 +54,8 @@ class GraphSpec:
     cancels: tuple[tuple[int, int], ...] = ()
     stops_at: int | None = None
     is_logged: bool = True
+    #: (number of the operator call, node, policy members) of each change while it runs.
+    tunings: tuple[tuple[int, str, dict[str, Any]], ...] = ()
 
     def sinks(self) -> list[str]:
         """Return the nodes that nothing comes after."""
@@ -68,6 +70,7 @@ def graphs(
     blocks_only: bool = True,
     with_failures: bool = False,
     with_cancels: bool = False,
+    with_tunings: bool = False,
     kinds: tuple[str, ...] = KINDS,
 ) -> GraphSpec:
     """Return a random graph."""
@@ -108,7 +111,29 @@ def graphs(
         else (),
         stops_at=draw(st.none() | st.integers(0, 40)) if with_cancels else None,
         is_logged=draw(st.booleans()),
+        tunings=draw(_tunings(nodes, blocks_only)) if with_tunings else (),
     )
+
+
+@st.composite
+def _tunings(
+    draw: st.DrawFn, nodes: dict[str, NodeSpec], blocks_only: bool
+) -> tuple[tuple[int, str, dict[str, Any]], ...]:
+    """Return changes of policies, none of which makes an operator that keeps things run twice."""
+    overflows = ("block",) if blocks_only else ("block", "drop_newest", "drop_oldest")
+    members = {
+        "queue_capacity": st.integers(1, 6),
+        "workers": st.integers(1, 4),
+        "reorder_capacity": st.integers(0, 4),
+        "overflow": st.sampled_from(overflows),
+    }
+    tunings = []
+    for _ in range(draw(st.integers(1, 6))):
+        node = draw(st.sampled_from(sorted(nodes)))
+        member = draw(st.sampled_from(sorted(members)))
+        if (nodes[node].kind, member) != ("keep", "workers"):
+            tunings.append((draw(st.integers(1, 40)), node, {member: draw(members[member])}))
+    return tuple(tunings)
 
 
 def fanned(kind: str, text: str) -> list[str]:
@@ -165,11 +190,15 @@ class Run:
     calls: int = 0
     most: int = 0
     faults: list[str] = field(default_factory=list)
+    #: What each node held when it was last looked at: (queue, begun, at workers).
+    left_over: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def note(self, line: str) -> None:
         """Read one line of the event log."""
         record = msgspec.json.decode(line)
         self.log.append(record)
+        if record["record"] == "tuned":
+            return
         place = (record["node"], record["conversation"])
         # What a node still gets after the end is counted as cancelled, and never worked on.
         if self.terminals[place] and record.get("outcome") != "cancelled":
@@ -189,6 +218,10 @@ class Run:
                 self.session.cancel(f"c{conversation}")
         if self.spec.stops_at == self.calls:
             self.session.stop()
+        for at, tuned, changes in self.spec.tunings:
+            if at == self.calls and self.session.status.phase == "running":
+                self.session.tune(tuned, **changes)
+                self.look()
         if self.spec.fails_at == self.calls:
             raise RuntimeError("as planned")
 
@@ -205,7 +238,7 @@ class Run:
         assert kernel is not None
         if held != kernel.in_flight:
             self.faults.append(f"{held} are held and {kernel.in_flight} are counted")
-        bound = self.session.plan.bound
+        bound = self.session.snapshot().bound
         if bound is not None and held > bound:
             self.faults.append(f"{held} are held, {bound} may be")
 
@@ -216,7 +249,17 @@ class Run:
         claimed = int(guardian.claimed is not None)
         finishing = sum(call.event is None for call in calls)
         policy = guardian.node.policy
-        if queued != guardian.depth or queued > policy.queue_capacity:
+        # What is over after a limit was lowered may stay, and nothing may come to it.
+        occupied = (guardian.depth, guardian.dispatched, guardian.opened)
+        declared = (
+            policy.queue_capacity,
+            policy.workers + policy.reorder_capacity,
+            policy.workers,
+        )
+        before = self.left_over.get(guardian.id, declared) if self.spec.tunings else declared
+        most = tuple(map(max, declared, before))
+        self.left_over[guardian.id] = occupied
+        if queued != guardian.depth or queued > most[0]:
             self.faults.append(f"{guardian.id} has {queued} in its queue and says {guardian.depth}")
         if len(calls) + claimed not in (
             guardian.dispatched,
@@ -225,9 +268,9 @@ class Run:
             self.faults.append(
                 f"{guardian.id} has {len(calls)} calls, counts {guardian.dispatched}"
             )
-        if guardian.dispatched > policy.workers + policy.reorder_capacity:
+        if guardian.dispatched > most[1]:
             self.faults.append(f"{guardian.id} has begun {guardian.dispatched}")
-        if guardian.opened > policy.workers:
+        if guardian.opened > most[2]:
             self.faults.append(f"{guardian.id} has {guardian.opened} at workers")
         begun = sum(call.event is not None for call in calls) + claimed
         # What a worker has taken and not yet begun is counted, and has no call for a moment.
@@ -370,14 +413,17 @@ def check_books(noted: Run) -> None:
     assert noted.late == []
     assert snapshot.in_flight == 0
     bound = snapshot.bound
-    assert bound is None or snapshot.max_in_flight <= bound
+    # A bound that was lowered in mid-run says nothing of what there was before.
+    assert bound is None or noted.spec.tunings or snapshot.max_in_flight <= bound
     assert noted.most <= snapshot.max_in_flight + 1
     for node in snapshot.nodes.values():
         settled = node.processed + sum(node.dropped.values()) + node.failed + node.cancelled
         assert node.received == settled, node
         assert node.in_flight == node.depth == node.running == node.held == 0, node
         shares = node.busy_s + node.backpressured_s + node.window_blocked_s + node.idle_s
-        assert abs(shares - (snapshot.at - snapshot.started_at) * node.workers) < 1e-6, node
+        wall = snapshot.at - snapshot.started_at
+        if not any(name == node.id for _, name, _ in noted.spec.tunings):
+            assert abs(shares - wall * node.workers) < 1e-6, node
     for edge in snapshot.edges.values():
         assert edge.appended == edge.taken + edge.purged + edge.dropped, edge
         assert edge.depth == 0

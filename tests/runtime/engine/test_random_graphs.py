@@ -96,3 +96,43 @@ def test_a_log_changes_nothing_of_what_it_tells(spec: GraphSpec) -> None:
 
     assert told.called == untold.called
     assert told.snapshot.conversations == untold.snapshot.conversations
+
+
+@given(graphs(with_tunings=True))
+@settings(max_examples=150)
+def test_tuning_neither_loses_nor_doubles_an_event(spec: GraphSpec) -> None:
+    """Whatever q, k and ρ become in mid-run: the same calls, within limits that only shrink."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed"
+    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for (node, _), texts in noted.called.items():
+        called[node].update(texts)
+    assert called == expected(spec)
+
+
+@given(graphs(with_tunings=True))
+@settings(max_examples=100)
+def test_a_node_that_keeps_order_keeps_it_when_it_is_tuned(spec: GraphSpec) -> None:
+    """Order that was promised at the start holds to the end, though k is raised at ρ 0."""
+    noted = run(replace(spec, is_logged=True))
+
+    for (node, conversation), inputs in noted.called.items():
+        policy = spec.nodes[node]
+        workers = 1 if policy.kind == "keep" else policy.workers
+        if policy.kind == "timed" or (workers > 1 and not policy.reorder_capacity):
+            continue
+        place = {text: index for index, text in enumerate(inputs)}
+        left = [place[text.rpartition(">")[0]] for text in noted.emitted[node, conversation]]
+        assert left == sorted(left), (node, conversation)
+
+
+@given(graphs(blocks_only=False, with_failures=True, with_cancels=True, with_tunings=True))
+@settings(max_examples=150)
+def test_books_are_even_whatever_is_tuned(spec: GraphSpec) -> None:
+    """Drops, failures and cancels beside changes of q, k, ρ and o leave no event uncounted."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert "active" not in noted.snapshot.conversations.values()
