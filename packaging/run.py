@@ -1,6 +1,7 @@
-"""Show the slow-speech example running: in the studio, or in the terminal without a display.
+"""Show a graph running: in the studio, or in the terminal without a display.
 
-`make run` runs this with the interpreter of `.venv`.
+`make run` runs this with the interpreter of `.venv` for the slow-speech example, `make live` for
+the graph that it names.
 """
 
 from __future__ import annotations
@@ -20,39 +21,40 @@ EXAMPLE = Path("graphs", "examples", "slow-speech.aiflow.json")
 HOW_TO_GET_THE_WINDOW = """\
 Running it in this terminal instead; Ctrl+C ends it.
 The window needs a desktop, or a virtual one:
-  sudo apt-get install xvfb xauth && xvfb-run -s '-screen 0 1600x1000x24' make run
+  sudo apt-get install xvfb xauth && xvfb-run -s '-screen 0 1600x1000x24' {studio} {graph} --run
 A picture of it needs none:
-  QT_QPA_PLATFORM=offscreen {studio} {example} --run --screenshot shot.png --after 6
+  QT_QPA_PLATFORM=offscreen {studio} {graph} --run --screenshot shot.png --after 6
 """
 
 
-def copy_of_example() -> Path:
+def copy_of(graph: Path) -> Path:
     """Return a copy that may be changed and saved without touching the checkout."""
     folder = Path(tempfile.mkdtemp(prefix="aiflow-"))
-    return Path(shutil.copy(ROOT / EXAMPLE, folder))
+    return Path(shutil.copy(ROOT / graph, folder))
 
 
-def command(reason: str | None) -> list[str]:
+def command(reason: str | None, graph: Path = EXAMPLE) -> list[str]:
     """Return what to start, and say why.
 
     Args:
         reason: why no window can be opened, None where one can.
+        graph: relative to the checkout.
     """
     # Not resolved: the interpreter of a virtual environment is a link to one elsewhere.
     programs = Path(sys.executable).parent
     studio, aiflow = programs / "aiflow-studio", programs / "aiflow"
     if reason is not None:
         shown = os.path.relpath(studio)
-        print(reason, HOW_TO_GET_THE_WINDOW.format(studio=shown, example=EXAMPLE), sep="\n")
-        return [str(aiflow), "run", str(ROOT / EXAMPLE)]
-    copy = copy_of_example()
-    print(f"Opening a copy of {EXAMPLE}: {copy}")
+        print(reason, HOW_TO_GET_THE_WINDOW.format(studio=shown, graph=graph), sep="\n")
+        return [str(aiflow), "run", str(ROOT / graph)]
+    copy = copy_of(graph)
+    print(f"Opening a copy of {graph}: {copy}")
     return [str(studio), str(copy), "--run"]
 
 
 def main() -> None:
     """Become the program, so that every signal reaches it and its exit code is ours."""
-    line = command(guard.probe_display())
+    line = command(guard.probe_display(), Path(*sys.argv[1:2] or EXAMPLE.parts))
     sys.stdout.flush()
     if os.name == "posix":
         os.execv(line[0], line)

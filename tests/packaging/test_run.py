@@ -57,6 +57,19 @@ def test_without_a_display_the_terminal_runs_it_and_says_how_to_get_the_window(
     assert "--screenshot" in said
 
 
+def test_another_graph_can_be_shown(
+    run: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`make live` names its own, with a display and without."""
+    graph = Path("graphs", "live", "one.aiflow.json")
+    (run.ROOT / graph).parent.mkdir(parents=True)
+    (run.ROOT / graph).write_text("{}", encoding="utf-8")
+
+    assert run.command(None, graph)[1] == str(tmp_path / "aiflow-" / "one.aiflow.json")
+    assert run.command("none", graph)[2] == str(run.ROOT / graph)
+    assert f"{graph} --run --screenshot" in capsys.readouterr().out
+
+
 def test_the_programs_are_those_of_the_environment_that_runs_it(
     run: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
