@@ -14,6 +14,28 @@ from aiflow.events import ToolCall
 
 Role = Literal["system", "user", "assistant", "tool"]
 Effort = Literal["none", "minimal", "low", "medium", "high"]
+ToolChoice = Literal["auto", "none", "required"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """Reasoning that goes back with the message it led to, because its provider wants it again.
+
+    Attributes:
+        text: what of it could be read; "" where nothing could.
+        seal: the provider's signature, or the sealed reasoning itself; "" where it gave none.
+        is_opaque: the seal is all there is of it.
+        id: the provider's id of it, "" where it has none.
+        place: what carried the seal: the reasoning, the answer's `text`, or a `call`.
+        call: of a `call`, its place among the message's calls.
+    """
+
+    text: str = ""
+    seal: str = ""
+    is_opaque: bool = False
+    id: str = ""
+    place: Literal["reasoning", "text", "call"] = "reasoning"
+    call: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +46,8 @@ class ChatMessage:
         tool_calls: what the assistant asked for in this message.
         tool_call_id: which call a message of role `tool` answers; "" elsewhere.
         name: the tool's name in a message of role `tool`; "" elsewhere.
+        is_error: in a message of role `tool`: the call failed, and `content` says why.
+        thoughts: what led to an assistant's message, in order.
     """
 
     role: Role
@@ -31,6 +55,8 @@ class ChatMessage:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
     name: str = ""
+    is_error: bool = False
+    thoughts: tuple[Thought, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +145,8 @@ class ChatRequest:
     Attributes:
         model: the provider's name of the model; "" where the endpoint has only one.
         system: instructions that stand before all messages; "" for none.
+        tools: what the model may ask for.
+        tool_choice: whether it may ask as it likes, must not, or must; says nothing without tools.
         reasoning: None leaves it to the provider.
         extra: further fields of the dialect's own, put into the body as they are.
     """
@@ -127,6 +155,7 @@ class ChatRequest:
     messages: tuple[ChatMessage, ...]
     system: str = ""
     tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = "auto"
     sampling: Sampling = field(default_factory=Sampling)
     reasoning: Reasoning | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -34,6 +34,7 @@ class ModelProfile:
         takes_sampling: temperature and top_p may be set; where not, they are left out.
         reasoning: how effort is told: by a level, by a number of tokens, by switching it on,
             or not at all, because the model cannot think or always does.
+        returns_reasoning: what it thought before it called a tool must go back to it as text.
     """
 
     think_tags: bool = False
@@ -44,6 +45,7 @@ class ModelProfile:
     max_tokens: int = 8192
     takes_sampling: bool = True
     reasoning: Literal["level", "budget", "switch", "fixed"] = "level"
+    returns_reasoning: bool = False
 
 
 DEFAULT_PROFILE = ModelProfile()
@@ -56,6 +58,7 @@ _SWITCH = ModelProfile(reasoning="switch")
 _FIXED = ModelProfile(reasoning="fixed")
 _UNASKED = ModelProfile(sends_usage_on_request=False, reasoning="fixed")
 _SHORT = ModelProfile(reasoning="fixed", max_tokens=4096)
+_RETURNING = ModelProfile(returns_reasoning=True)
 
 # (dialect, pattern of the model's name, profile); the first that matches stands. A server
 # that copies a dialect has names of its own, so only exact families are here.
@@ -63,6 +66,7 @@ _KNOWN = (
     ("openai-chat", "gpt-5-chat*", _FIXED),
     # They send the counts unasked.
     *(("openai-chat", pattern, _UNASKED) for pattern in _MISTRALS),
+    *(("openai-chat", pattern, _RETURNING) for pattern in ("deepseek-*", "kimi-k2*")),
     ("openai-responses", "gpt-5-chat*", _FIXED),
     *((d, p, _OPENAI_THINKER) for d in ("openai-chat", "openai-responses") for p in _THINKERS),
     *(("openai-responses", pattern, _FIXED) for pattern in ("gpt-4*", "gpt-3*", "chatgpt-*")),

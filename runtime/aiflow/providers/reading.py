@@ -12,7 +12,7 @@ from aiflow.events import Control, Payload, Retrieval, SafetyLabel, Token, ToolC
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import find_dialect
 from aiflow.providers.profile import ModelProfile
-from aiflow.providers.tool_calls import parse_arguments
+from aiflow.providers.tool_calls import joined
 
 _USAGE = ("input", "output", "total", "reasoning", "cached_input")
 _TYPES: dict[type[Payload], str] = {
@@ -122,7 +122,7 @@ class _Choice:
         self._calls.setdefault(fragment.index, []).append(fragment)
 
     def tool_calls(self) -> list[ToolCall]:
-        return [_call(self._number, parts) for _, parts in sorted(self._calls.items())]
+        return [joined(parts, self._number) for _, parts in sorted(self._calls.items())]
 
     def summary(self) -> dict[str, Any]:
         calls = [
@@ -189,17 +189,6 @@ def plain(payload: Payload) -> dict[str, Any]:
         return {"type": payload.kind, **msgspec.to_builtins(payload.data)}
     fields: dict[str, Any] = msgspec.to_builtins(payload)
     return {"type": _TYPES[type(payload)]} | fields
-
-
-def _call(choice: int, parts: list[ToolFragment]) -> ToolCall:
-    raw = "".join(part.arguments for part in parts)
-    return ToolCall(
-        id=next((part.id for part in parts if part.id), ""),
-        name="".join(part.name for part in parts),
-        arguments=parse_arguments(raw),
-        arguments_raw=raw,
-        choice=choice,
-    )
 
 
 def _cut(pieces: Iterable[bytes], size: int | None) -> Iterator[bytes]:

@@ -8,10 +8,10 @@ joined: names that servers repeat are dropped, ids come once, every call has its
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aiflow.events import ToolFragment
+from aiflow.events import ToolCall, ToolFragment
 from aiflow.providers.text import HalfKeeper, scrub
 
 
@@ -83,6 +83,19 @@ class ToolCalls:
 
     def _with_id(self, id: str) -> _Call | None:
         return next((call for call in self._calls if call.id == id), None)
+
+
+def joined(fragments: Iterable[ToolFragment], choice: int = 0) -> ToolCall:
+    """Return the call that fragments of one index are, in the order in which they came."""
+    parts = list(fragments)
+    raw = "".join(part.arguments for part in parts)
+    return ToolCall(
+        id=next((part.id for part in parts if part.id), ""),
+        name="".join(part.name for part in parts),
+        arguments=parse_arguments(raw),
+        arguments_raw=raw,
+        choice=choice,
+    )
 
 
 def parse_arguments(raw: str) -> dict[str, Any] | None:

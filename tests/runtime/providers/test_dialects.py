@@ -106,6 +106,7 @@ def test_a_full_request_in_responses_words() -> None:
         "store": False,
         "instructions": "Be brief.",
         "tools": [{"type": "function", **function, "strict": False}],
+        "include": ["reasoning.encrypted_content"],
         "temperature": 0.0,
         "top_p": 0.5,
         "max_output_tokens": 7,

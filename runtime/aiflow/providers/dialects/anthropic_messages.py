@@ -18,7 +18,7 @@ from aiflow.events import Control, Payload, Retrieval
 from aiflow.providers.dialect import HttpCall
 from aiflow.providers.failure import Failure
 from aiflow.providers.finish import finish_word
-from aiflow.providers.messages import ChatMessage, ChatRequest
+from aiflow.providers.messages import ChatMessage, ChatRequest, Thought
 from aiflow.providers.profile import ModelProfile
 from aiflow.providers.text import ChoiceText, scrub, scrub_all
 from aiflow.providers.tool_calls import ToolCalls
@@ -28,6 +28,7 @@ _PATH = "/v1/messages"
 _VERSION = "2023-06-01"
 # The API refuses to think in less.
 _LEAST_BUDGET = 1024
+_CHOICES = {"none": "none", "required": "any"}
 
 
 class AnthropicMessages:
@@ -61,6 +62,8 @@ class AnthropicMessages:
                 }
                 for tool in request.tools
             ]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = {"type": _CHOICES[request.tool_choice]}
         thinking = _thinking(request, profile)
         if profile.takes_sampling and not thinking:
             given = {"temperature": sampling.temperature, "top_p": sampling.top_p}
@@ -304,26 +307,35 @@ def _messages(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
     """Return the turns; what one side says in a row is one turn, as the API wants it."""
     turns: list[dict[str, Any]] = []
     for message in messages:
-        if message.role == "system":
+        blocks = _blocks(message)
+        if message.role == "system" or not blocks:
             continue
         role = "assistant" if message.role == "assistant" else "user"
         if not turns or turns[-1]["role"] != role:
             turns.append({"role": role, "content": []})
-        turns[-1]["content"] += _blocks(message)
+        turns[-1]["content"] += blocks
     return turns
 
 
 def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     if message.role == "tool":
         result = {"tool_use_id": message.tool_call_id, "content": message.content}
-        return [{"type": "tool_result", **result}]
+        failed = {"is_error": True} if message.is_error else {}
+        return [{"type": "tool_result", **result, **failed}]
+    thoughts = [_thought(each) for each in message.thoughts if each.seal]
     # An empty text block is refused.
     said = [{"type": "text", "text": message.content}] if message.content else []
     calls = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments or {})}
         for call in message.tool_calls
     ]
-    return [*said, *calls]
+    return [*thoughts, *said, *calls]
+
+
+def _thought(thought: Thought) -> dict[str, Any]:
+    if thought.is_opaque:
+        return {"type": "redacted_thinking", "data": thought.seal}
+    return {"type": "thinking", "thinking": thought.text, "signature": thought.seal}
 
 
 def _thinking(request: ChatRequest, profile: ModelProfile) -> dict[str, Any]:

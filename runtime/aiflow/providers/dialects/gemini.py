@@ -26,6 +26,7 @@ from aiflow.providers.values import count, mapping, objects, raw_text, text
 
 _METHOD = ":streamGenerateContent"
 _VERSION = "/v1beta"
+_CHOICES = {"none": "NONE", "required": "ANY"}
 
 
 class Gemini:
@@ -58,6 +59,9 @@ class Gemini:
                 for tool in request.tools
             ]
             body["tools"] = [{"functionDeclarations": declarations}]
+            if request.tool_choice != "auto":
+                mode = {"mode": _CHOICES[request.tool_choice]}
+                body["toolConfig"] = {"functionCallingConfig": mode}
         sampling = request.sampling
         given = {
             "temperature": sampling.temperature if profile.takes_sampling else None,
@@ -200,7 +204,11 @@ class _Candidate:
             # Tools that the provider calls itself, pictures, and what else there may be.
             payloads.append(_notice("part", kind=named[0], raw=scrub_all(part)))
         if signature := text(part.get("thoughtSignature")):
-            payloads.append(_notice("signature", data=signature))
+            # It must go back on the very part that carried it.
+            carrier = "call" if "functionCall" in part else "text"
+            carrier = "reasoning" if part.get("thought") is True else carrier
+            place = max(0, len(self.calls) - 1)
+            payloads.append(_notice("signature", data=signature, carrier=carrier, call=place))
         return payloads
 
     def read_sources(self, entry: Mapping[str, Any]) -> Iterator[Payload]:
@@ -279,31 +287,46 @@ def _contents(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
     """Return the turns; the answers to calls of one turn must stand in one turn too."""
     turns: list[dict[str, Any]] = []
     for message in messages:
-        if message.role == "system":
+        parts = _parts(message)
+        if message.role == "system" or not parts:
             continue
         role = "model" if message.role == "assistant" else "user"
         if not turns or turns[-1]["role"] != role:
             turns.append({"role": role, "parts": []})
-        turns[-1]["parts"] += _parts(message)
+        turns[-1]["parts"] += parts
     return turns
 
 
 def _parts(message: ChatMessage) -> list[dict[str, Any]]:
     if message.role == "tool":
-        answer = {"name": message.name, "response": {"result": message.content}}
+        word = "error" if message.is_error else "result"
+        answer = {"name": message.name, "response": {word: message.content}}
         named = {"id": message.tool_call_id} if message.tool_call_id else {}
         return [{"functionResponse": named | answer}]
-    said = [{"text": message.content}] if message.content else []
-    return [
-        *said,
-        *(
-            {
-                "functionCall": ({"id": call.id} if call.id else {})
-                | {"name": call.name, "args": dict(call.arguments or {})}
-            }
-            for call in message.tool_calls
-        ),
+    seals: dict[tuple[str, int], str] = {
+        (each.place, each.call): each.seal for each in message.thoughts if each.seal
+    }
+    thoughts = [
+        {"text": each.text, "thought": True, "thoughtSignature": each.seal}
+        for each in message.thoughts
+        if each.seal and each.place == "reasoning"
     ]
+    text_seal = _sealed(seals, "text", 0)
+    said = [{"text": message.content} | text_seal] if message.content or text_seal else []
+    calls = [
+        {
+            "functionCall": ({"id": call.id} if call.id else {})
+            | {"name": call.name, "args": dict(call.arguments or {})}
+        }
+        | _sealed(seals, "call", place)
+        for place, call in enumerate(message.tool_calls)
+    ]
+    return [*thoughts, *said, *calls]
+
+
+def _sealed(seals: Mapping[tuple[str, int], str], carrier: str, place: int) -> dict[str, str]:
+    seal = seals.get((carrier, place), "")
+    return {"thoughtSignature": seal} if seal else {}
 
 
 def _thinking(request: ChatRequest, profile: ModelProfile) -> dict[str, Any] | None:

@@ -43,7 +43,8 @@ class Ollama:
         if request.system:
             messages.insert(0, {"role": profile.system_role, "content": request.system})
         body: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
-        if request.tools:
+        # There is no field that forbids calls.
+        if request.tools and request.tool_choice != "none":
             body["tools"] = [tool.as_function() for tool in request.tools]
         sampling = request.sampling
         given = {
@@ -150,6 +151,8 @@ def _message(message: ChatMessage) -> dict[str, Any]:
     if message.name:
         body["tool_name"] = message.name
     if message.tool_calls:
+        if thought := "".join(each.text for each in message.thoughts):
+            body["thinking"] = thought
         body["tool_calls"] = [
             {"function": {"name": call.name, "arguments": dict(call.arguments or {})}}
             for call in message.tool_calls

@@ -39,7 +39,7 @@ class OpenAiChat:
 
     def encode(self, request: ChatRequest, profile: ModelProfile) -> HttpCall:
         """Return the HTTP call that asks for a stream."""
-        messages = [_message(message) for message in request.messages]
+        messages = [_message(message, profile) for message in request.messages]
         if request.system:
             messages.insert(0, {"role": profile.system_role, "content": request.system})
         body: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
@@ -47,6 +47,8 @@ class OpenAiChat:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
             body["tools"] = [tool.as_function() for tool in request.tools]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = request.tool_choice
         sampling = request.sampling
         given = {
             "temperature": sampling.temperature if profile.takes_sampling else None,
@@ -250,8 +252,11 @@ def _effort(request: ChatRequest, profile: ModelProfile) -> dict[str, Any]:
     return {"reasoning_effort": request.reasoning.level}
 
 
-def _message(message: ChatMessage) -> dict[str, Any]:
+def _message(message: ChatMessage, profile: ModelProfile) -> dict[str, Any]:
     body: dict[str, Any] = {"role": message.role, "content": message.content}
+    thought = "".join(each.text for each in message.thoughts)
+    if thought and message.tool_calls and profile.returns_reasoning:
+        body["reasoning_content"] = thought
     if message.tool_call_id:
         body["tool_call_id"] = message.tool_call_id
     if message.tool_calls:

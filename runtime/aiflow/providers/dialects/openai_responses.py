@@ -88,6 +88,11 @@ class OpenAiResponses:
                 {"type": "function", **tool.as_function()["function"], "strict": False}
                 for tool in request.tools
             ]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = request.tool_choice
+            if profile.reasoning != "fixed":
+                # Sealed, so that it can go back with the results although nothing is stored.
+                body["include"] = ["reasoning.encrypted_content"]
         sampling = request.sampling
         if profile.takes_sampling:
             given = {"temperature": sampling.temperature, "top_p": sampling.top_p}
@@ -404,6 +409,16 @@ def _input(message: ChatMessage) -> list[dict[str, Any]]:
     if message.role == "tool":
         answer = {"call_id": message.tool_call_id, "output": message.content}
         return [{"type": "function_call_output", **answer}]
+    thoughts = [
+        {
+            "type": "reasoning",
+            **({"id": each.id} if each.id else {}),
+            "summary": [{"type": "summary_text", "text": each.text}] if each.text else [],
+            "encrypted_content": each.seal,
+        }
+        for each in message.thoughts
+        if each.seal
+    ]
     is_said = message.content or not message.tool_calls
     said = [{"role": message.role, "content": message.content}] if is_said else []
     calls = [
@@ -415,7 +430,7 @@ def _input(message: ChatMessage) -> list[dict[str, Any]]:
         }
         for call in message.tool_calls
     ]
-    return [*said, *calls]
+    return [*thoughts, *said, *calls]
 
 
 dialect = OpenAiResponses()
