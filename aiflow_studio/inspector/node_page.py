@@ -151,9 +151,9 @@ class NodePage(Page):
         return raw
 
     def _add_resources(self) -> ResourcesSection | None:
-        if self._operator is None or not self._operator.requires:
+        if self._operator is None or not self._operator.resource_kinds():
             return None
-        section = ResourcesSection(self.desk, self._node, self._operator.requires, self)
+        section = ResourcesSection(self.desk, self._node, self._operator, self)
         self.add(section)
         return section
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QEvent
@@ -11,20 +11,31 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from aiflow.graph import edits
 from aiflow.graph.model import Graph, Node
 from aiflow.graph.values import UNSET, merged
+from aiflow.operators.base import Operator
 from aiflow_studio.inspector.editors import ChoiceBox
 from aiflow_studio.inspector.form import Form
 from aiflow_studio.inspector.labels import set_columns, text_label
 from aiflow_studio.inspector.parts import Desk, Fold, Section
 
-_NEW = object()
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """The choice of a resource that is not there yet."""
+
+    kind: str
 
 
 class ResourcesSection(Section):
-    """One row per resource that an operator asks for."""
+    """One row per resource that an operator can be handed."""
 
-    def __init__(self, desk: Desk, node: str, requires: Mapping[str, str], parent: QWidget) -> None:
+    def __init__(
+        self, desk: Desk, node: str, operator: type[Operator[Any]], parent: QWidget
+    ) -> None:
         super().__init__("Resources", parent)
-        self._rows = [_ResourceRow(desk, node, name, kind, self) for name, kind in requires.items()]
+        self._rows = [
+            _ResourceRow(desk, node, name, kind, self, is_needed=name in operator.requires)
+            for name, kind in operator.resource_kinds().items()
+        ]
         for row in self._rows:
             self.add(row)
 
@@ -41,9 +52,12 @@ class ResourcesSection(Section):
 class _ResourceRow(QWidget):
     """Which resource serves under one name, and its own fields below."""
 
-    def __init__(self, desk: Desk, node: str, name: str, kind: str, parent: QWidget) -> None:
+    def __init__(
+        self, desk: Desk, node: str, name: str, kind: str, parent: QWidget, *, is_needed: bool
+    ) -> None:
         super().__init__(parent)
         self._desk, self._node, self._name, self._kind = desk, node, name, kind
+        self._is_needed = is_needed
         self._bound: str | None = None
         self.form: Form | None = None
         self._fold: Fold | None = None
@@ -78,28 +92,33 @@ class _ResourceRow(QWidget):
         if resource is not None and self.form is not None:
             self.form.show_given(resource.params)
         self._note.setText(self._sentence(graph, bound))
-        self._note.setProperty("role", "reason" if resource is None else "muted")
+        is_missing = resource is None and (self._is_needed or bound is not None)
+        self._note.setProperty("role", "reason" if is_missing else "muted")
         self._note.style().unpolish(self._note)
         self._note.style().polish(self._note)
         self._note.setVisible(bool(self._note.text()))
 
     def _fill(self, graph: Graph, bound: str | None) -> None:
-        ids = [id for id, each in graph.resources.items() if each.kind == self._kind]
+        ids = [id for id, each in graph.resources.items() if self._fits(each.kind)]
         choices: list[tuple[str, Any]] = [("none", None)]
         choices += [(id, id) for id in ids]
         if bound is not None and bound not in ids:
             choices.append((bound, bound))
-        if self._kind in self._desk.catalog.resources:
-            choices.append((f"New {self._kind}…", _NEW))
+        fitting = [kind for kind in self._desk.catalog.resources if self._fits(kind)]
+        # The very kind that is asked for comes first.
+        fitting.sort(key=lambda kind: kind != self._kind)
+        choices += [(f"New {kind}…", _New(kind)) for kind in fitting]
         self._choice.show_choices(choices, bound)
 
     def _sentence(self, graph: Graph, bound: str | None) -> str:
-        if bound is None:
+        if bound is None and self._is_needed:
             return f"This node needs a {self._kind}: choose one or make a new one."
+        if bound is None:
+            return f"It works without; a {self._kind} can be chosen or made."
         if bound not in graph.resources:
             return f"There is no resource {bound} in this graph; choose another."
         kind = graph.resources[bound].kind
-        if kind != self._kind:
+        if not self._fits(kind):
             return f"{bound} is a {kind}, and this node needs a {self._kind}."
         users = [node.id for node in graph.nodes.values() if bound in node.resources.values()]
         if len(users) > 1:
@@ -135,8 +154,8 @@ class _ResourceRow(QWidget):
 
     def _on_chosen(self) -> None:
         chosen = self._choice.currentData()
-        if chosen is _NEW:
-            self._make()
+        if isinstance(chosen, _New):
+            self._make(chosen.kind)
         else:
             self._desk.steps.take(
                 lambda graph: edits.set_resource(graph, self._node, self._name, chosen),
@@ -145,15 +164,20 @@ class _ResourceRow(QWidget):
             )
         self._desk.steps.end_visit()
 
-    def _make(self) -> None:
+    def _fits(self, kind: str) -> bool:
+        """Say whether a resource of `kind` may serve here."""
+        described = self._desk.catalog.resources.get(kind)
+        return kind == self._kind or (described is not None and described.fits(self._kind))
+
+    def _make(self, kind: str) -> None:
         """Add a resource and hand it to the node, as one step; its fields open."""
 
         def edit(graph: Graph) -> Graph:
-            after = edits.add_resource(graph, self._kind)
+            after = edits.add_resource(graph, kind)
             return edits.set_resource(after, self._node, self._name, list(after.resources)[-1])
 
         self._desk.steps.take(
-            edit, f"Add a {self._kind} for {self._node}", ("add-resource", self._node, self._name)
+            edit, f"Add a {kind} for {self._node}", ("add-resource", self._node, self._name)
         )
 
     def _offer(self, resource: str, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401

@@ -189,9 +189,9 @@ def service_times(node: NodePlan, stats: NodeStats) -> Spread:
     if stats.service.count:
         return Spread.of(stats.service)
     declared = node.policy.service_time_s
-    return Spread.always(
-        (declared if declared is not None else node.operator.service_time_s()) or 0
-    )
+    if declared is None and not node.operator.accepts.keys() & (node.resources or {}).keys():
+        declared = node.operator.service_time_s()
+    return Spread.always(declared or 0)
 
 
 def _with(node: NodePlan, operator: Operator[NoParams]) -> NodePlan:

@@ -32,7 +32,9 @@ def manual_lines(operator: type[Operator[Any]], catalog: Catalog) -> Iterator[st
     yield ""
     yield f"State {operator.state.value}, side effects {operator.side_effects.value}"
     for name, kind in operator.requires.items():
-        yield from _resource(name, kind, catalog)
+        yield from _resource(f"Asks for {name}", name, kind, catalog)
+    for name, kind in operator.accepts.items():
+        yield from _resource(f"May be given {name}", name, kind, catalog)
 
 
 def _ports(title: str, ports: tuple[Port, ...]) -> Iterator[str]:
@@ -42,14 +44,14 @@ def _ports(title: str, ports: tuple[Port, ...]) -> Iterator[str]:
         yield from _entry(f"{port.name}: {port.type}", port.help)
 
 
-def _resource(name: str, kind: str, catalog: Catalog) -> Iterator[str]:
-    """Yield what stands in the graph's `resources` for a name that the operator asks for."""
+def _resource(how: str, name: str, kind: str, catalog: Catalog) -> Iterator[str]:
+    """Yield what stands in the graph's `resources` for a name that the operator knows."""
     resource = catalog.resources.get(kind)
     if resource is None:
-        yield from ("", f"Asks for {name}: a resource of the kind {kind}, which is not installed")
+        yield from ("", f"{how}: a resource of the kind {kind}, which is not installed")
         return
     yield from _fields(
-        f"Asks for {name}: a resource of the kind {kind}, with params of its own", resource.Params
+        f"{how}: a resource of the kind {kind}, with params of its own", resource.Params
     )
     example = {"id": f"my-{kind}", "kind": kind, "params": {}}
     yield ""

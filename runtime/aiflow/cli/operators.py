@@ -92,6 +92,7 @@ def _described(operator: type[Operator[Any]]) -> dict[str, Any]:
         "inputs": side(operator.inputs),
         "outputs": side(operator.outputs),
         "requires": dict(operator.requires),
+        "accepts": dict(operator.accepts),
         "state": operator.state.value,
         "side_effects": operator.side_effects.value,
         "max_outputs": operator.max_outputs,

@@ -169,7 +169,11 @@ def _node_plan(node: ResolvedNode, is_measured: bool) -> NodePlan:
         queue_capacity=node.policy.queue_capacity,
         inputs=tuple(port.name for port in node.type.inputs if port.name in arriving),
         edges_out={port: tuple(ids) for port, ids in leaving.items()},
-        resources={name: node.node.resources[name] for name in node.type.requires},
+        resources={
+            name: node.node.resources[name]
+            for name in node.type.resource_kinds()
+            if name in node.node.resources
+        },
         is_measured=is_measured,
     )
 

@@ -61,6 +61,11 @@ class ResolvedNode:
         return self.type is not None and not self.type.outputs
 
     @property
+    def is_paced_by_resource(self) -> bool:
+        """Whether it is handed what takes the place of the time in its params."""
+        return self.type is not None and bool(self.type.accepts.keys() & self.node.resources.keys())
+
+    @property
     def side_effects(self) -> SideEffects:
         """What holds for the node: the policy's word, else the operator's."""
         given = self.policy.side_effects if self.policy else None

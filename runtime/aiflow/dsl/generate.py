@@ -72,7 +72,7 @@ def resource_method(kind: str, operators: typing.Container[str]) -> str:
 
 def param_names(operator: type[Operator[Any]]) -> Mapping[str, str]:
     """Return parameter -> its keyword in the operator's method."""
-    taken = {"self", "id", "policy", *map(identifier, operator.requires)}
+    taken = {"self", "id", "policy", *map(identifier, operator.resource_kinds())}
     return {name: identifier(name, taken) for name in operator.Params.model_fields}
 
 
@@ -113,7 +113,7 @@ def _operator_method(operator: type[Operator[Any]]) -> Iterator[str]:
     yield "        id: str | None = None,"
     yield "        /,"
     yield "        *,"
-    for resource in operator.requires:
+    for resource in operator.resource_kinds():
         yield f"        {identifier(resource)}: ResourceHandle | str | Unset = UNSET,"
     for name, keyword in names.items():
         yield f"        {keyword}: {_optional(fields[name].annotation)} = UNSET,"
@@ -122,11 +122,12 @@ def _operator_method(operator: type[Operator[Any]]) -> Iterator[str]:
     yield from _docstring(
         operator.summary or operator.title,
         {
-            **{identifier(name): f"a {kind}." for name, kind in operator.requires.items()},
+            **{identifier(name): f"a {kind}." for name, kind in operator.resource_kinds().items()},
             **{names[name]: _help(field) for name, field in fields.items()},
         },
     )
-    resources = ", ".join(f"{_text(name)}: {identifier(name)}" for name in operator.requires)
+    kinds = operator.resource_kinds()
+    resources = ", ".join(f"{_text(name)}: {identifier(name)}" for name in kinds)
     yield f"        resources = {{{resources}}}" if resources else "        resources = None"
     yield "        params: dict[str, Any] = {"
     for name, keyword in names.items():

@@ -221,7 +221,8 @@ def _has_method(operator: type[Operator[Any]]) -> bool:
 def _fits(node: Node, operator: type[Operator[Any]]) -> bool:
     """Say whether the typed method takes all that is given."""
     known = operator.Params.model_fields
-    return set(node.params) <= set(known) and set(node.resources) <= set(operator.requires)
+    kinds = operator.resource_kinds()
+    return set(node.params) <= set(known) and set(node.resources) <= set(kinds)
 
 
 def _policy(policy: Mapping[str, Any]) -> str:

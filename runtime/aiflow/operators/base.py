@@ -77,6 +77,8 @@ class Operator(Generic[P]):
         Params: the model of its parameters.
         inputs: in-ports; none makes it a source. `outputs`: out-ports; none makes it a sink.
         requires: name of a needed resource -> its kind, such as {"provider": "provider"}.
+        accepts: name of a resource that it can do without -> its kind; one that is given takes
+            the place of what the params say of time.
         state: the loosest state-safety mode that is still right for it.
         side_effects: the weakest promise that is true.
         is_blocking: `process` blocks its thread and runs in an executor.
@@ -95,6 +97,7 @@ class Operator(Generic[P]):
     inputs: ClassVar[tuple[Port, ...]] = ()
     outputs: ClassVar[tuple[Port, ...]] = ()
     requires: ClassVar[Mapping[str, str]] = {}
+    accepts: ClassVar[Mapping[str, str]] = {}
     state: ClassVar[State] = State.STATELESS
     side_effects: ClassVar[SideEffects] = SideEffects.NONE
     is_blocking: ClassVar[bool] = False
@@ -105,6 +108,11 @@ class Operator(Generic[P]):
     def __init__(self, params: P, folders: Sequence[Path] = ()) -> None:
         self.params = params
         self.folders = tuple(folders)
+
+    @classmethod
+    def resource_kinds(cls) -> dict[str, str]:
+        """Return name -> kind of all that it can be handed, what it needs first."""
+        return {**cls.requires, **cls.accepts}
 
     def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         """Handle one payload; see the class for what may be returned."""

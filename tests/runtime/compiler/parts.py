@@ -84,6 +84,14 @@ class Asks(Operator[Params]):
     runs_on_virtual_clock = False
 
 
+class Sips(Operator[Params]):
+    """A sink that may be given a well, and does without."""
+
+    name = "sips"
+    inputs = (Port("in", ANY),)
+    accepts: ClassVar = {"water": "well"}
+
+
 class WellParams(ResourceParams):
     """Depth and key of a well."""
 
@@ -142,7 +150,7 @@ class Guess(Operator[Params]):
 
 
 CATALOG = Catalog.of(
-    *(Spring, Pass, Both, Drain, Asks, Bathes, Guess),
+    *(Spring, Pass, Both, Drain, Asks, Sips, Bathes, Guess),
     resources={"well": Well, "pond": Pond, "bath": Bath},
 )
 

@@ -308,6 +308,37 @@ def test_a_resource_of_another_kind_is_refused() -> None:
     assert found.message == "node asks needs a well as water, but pond is of the kind pond"
 
 
+def sipping(given: str | None) -> Graph:
+    """Return a graph with a node that is handed this as the water that it can do without."""
+    resources = {} if given is None else {"water": given}
+    made = graph(
+        "spring.out>sips.in",
+        spring={"operator": "spring", "params": {"limit": 1}},
+        sips={"operator": "sips", "resources": resources},
+    )
+    return edits.add_resource(edits.add_resource(made, "well"), "pond")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(None, []), ("well", []), ("pond", ["AF502"]), ("gone", ["AF501"])],
+)
+def test_what_an_operator_can_do_without_must_fit_where_it_is_given(
+    given: str | None, expected: list[str]
+) -> None:
+    """None is no finding; another kind and one that is not there are."""
+    assert codes(check(sipping(given))) == expected
+
+
+def test_the_plan_holds_what_is_given_and_starts_no_more() -> None:
+    """A resource that nobody is handed is not started."""
+    for given, resources in (("well", {"water": "well"}), (None, {})):
+        plan = check(sipping(given)).plan
+        assert plan is not None
+        assert plan.nodes["sips"].resources == resources
+        assert set(plan.resources) == set(resources.values())
+
+
 # --- capacity ---
 
 

@@ -49,6 +49,7 @@ class Voice(Operator[PaceParams]):
     Params: ClassVar = PaceParams
     state = State.SERIALIZED
     side_effects = SideEffects.NON_IDEMPOTENT
+    accepts: ClassVar = {"engine": "shop"}
 
 
 class Model(Source[Params]):

@@ -526,6 +526,21 @@ def test_a_node_can_be_handed_a_resource_that_is_there(document, selection, pane
     assert document.graph.nodes["model"].resources == {}
 
 
+def test_a_resource_that_a_node_can_do_without_is_offered_and_not_asked_for(
+    document, selection, panel, choose, field
+):
+    """The note says so, and is no complaint."""
+    _select(selection, "speech")
+    note = field("resources.engine.note")
+    assert note.text() == "It works without; a shop can be chosen or made."
+    assert note.property("role") == "muted"
+
+    choose("resources.engine", "New shop…")
+
+    assert document.graph.nodes["speech"].resources == {"engine": "shop"}
+    assert not field("resources.engine.note").text()
+
+
 def test_an_unknown_operator_shows_what_the_file_says_and_says_so(
     document, selection, panel, field
 ):

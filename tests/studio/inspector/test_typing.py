@@ -35,7 +35,7 @@ TEXTS = st.one_of(
 
 def _panel(operator: str, qtbot) -> tuple[Document, InspectorPanel]:
     graph = edits.add_node(Graph(), operator, id="node")
-    for name, kind in CATALOG.operators[operator].requires.items():
+    for name, kind in CATALOG.operators[operator].resource_kinds().items():
         graph = edits.add_resource(graph, kind)
         graph = edits.set_resource(graph, "node", name, list(graph.resources)[-1])
     document, selection = Document(graph), Selection()
@@ -102,7 +102,7 @@ def test_every_param_and_every_policy_member_has_a_named_editor(operator, qtbot)
         assert f"params.{field}" in names
     for member in Policy.model_fields:
         assert f"policy.{member}" in names
-    for need, kind in CATALOG.operators[operator].requires.items():
+    for need, kind in CATALOG.operators[operator].resource_kinds().items():
         assert f"resources.{need}" in names
         if kind in CATALOG.resources:
             for field in CATALOG.resources[kind].Params.model_fields:

@@ -202,7 +202,7 @@ def _service_s(node: ResolvedNode) -> float | None:
     """Return the declared time per event: the policy's word, else the operator's."""
     if node.policy is not None and node.policy.service_time_s is not None:
         return node.policy.service_time_s
-    if node.operator is None or not node.incoming:
+    if node.operator is None or not node.incoming or node.is_paced_by_resource:
         return None
     service_s, _ = made(node.operator.service_time_s)
     return service_s

@@ -25,9 +25,9 @@ def resources_are_given(resolved: Resolved) -> Iterator[Diagnostic]:
     for node in resolved.nodes.values():
         for name, kind in _asked(node):
             given = node.node.resources.get(name)
-            if given is not None and given in resolved.resources:
+            if given in resolved.resources or (given is None and _is_optional(node, name)):
                 continue
-            fitting = [id for id, r in resolved.resources.items() if r.entry.kind == kind]
+            fitting = [id for id, r in resolved.resources.items() if _fits(r, kind)]
             only = fitting[0] if len(fitting) == 1 else None
             yield found.error(
                 "node {node} needs a {kind} as {field}, and none is given"
@@ -54,7 +54,7 @@ def resources_fit(resolved: Resolved) -> Iterator[Diagnostic]:
     for node in resolved.nodes.values():
         for name, kind in _asked(node):
             given = resolved.resources.get(node.node.resources.get(name, ""))
-            if given is not None and given.entry.kind != kind:
+            if given is not None and not _fits(given, kind):
                 yield found.error(
                     "node {node} needs a {kind} as {field}, but {resource} is of the kind {other}",
                     "choose a resource of the kind {kind}",
@@ -193,6 +193,9 @@ def resources_can_start(resolved: Resolved) -> Iterator[Diagnostic]:
 
     Why: The run would end before its first event.
     For example: a provider with "params": {"trace": "traces/gone.trace"}.
+    What only this machine lacks, such as a package, is an error for a run on the real clock;
+    else a hint, because the run may be on another machine.
+
     Remedy: mend what the sentence names; a path is relative to the graph's file.
     """
     found = Finding("AF507")
@@ -208,6 +211,15 @@ def resources_can_start(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
+        lacking, _ = made(_lacking, resource)
+        for reason in (lacking or ()) if node is not None else ():
+            yield (found.error if resolved.clock == "real" else found.hint)(
+                "resource {resource} cannot start on this machine: {reason}",
+                "do that, or choose another resource",
+                node=node,
+                resource=resource.entry.id,
+                reason=reason,
+            )
 def resources_are_asked_for(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF508: a node is handed a resource that its operator does not ask for.
 
@@ -289,9 +301,19 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _asked(node: ResolvedNode) -> Iterator[tuple[str, str]]:
-    """Yield what an operator asks for: name and kind."""
+    """Yield what an operator can be handed: name and kind."""
     if node.type is not None:
-        yield from node.type.requires.items()
+        yield from node.type.resource_kinds().items()
+
+
+def _is_optional(node: ResolvedNode, name: str) -> bool:
+    """Say whether an operator can do without this resource."""
+    return node.type is not None and name in node.type.accepts
+
+
+def _fits(resource: ResolvedResource, kind: str) -> bool:
+    """Say whether a node that asks for `kind` may be handed it."""
+    return resource.entry.kind == kind or (resource.type is not None and resource.type.fits(kind))
 
 
 def _with_user(resolved: Resolved) -> Iterator[tuple[ResolvedResource, str | None]]:
@@ -306,3 +328,7 @@ def _with_user(resolved: Resolved) -> Iterator[tuple[ResolvedResource, str | Non
 
 def _objections(resource: ResolvedResource) -> list[str]:
     return [] if resource.resource is None else list(resource.resource.check())
+
+
+def _lacking(resource: ResolvedResource) -> list[str]:
+    return [] if resource.resource is None else list(resource.resource.lacks())
