@@ -886,6 +886,7 @@ class Builtins(FlowCore):
         id: str | None = None,
         /,
         *,
+        engine: ResourceHandle | str | Unset = UNSET,
         seconds_per_chunk: float | Unset = UNSET,
         words_per_minute: float | Unset | None = UNSET,
         policy: PolicyLike | None = None,
@@ -894,10 +895,11 @@ class Builtins(FlowCore):
 
         Args:
             id: Its id; made from the name without one.
-            seconds_per_chunk: How long one piece takes to say, whatever its length. Default 0.25 s.
-            words_per_minute: Pace by words instead; empty takes the time per chunk. Default None words/min.
+            engine: A speech-engine.
+            seconds_per_chunk: How long one piece takes to say without an engine, whatever its length. Default 0.25 s.
+            words_per_minute: Pace by words instead, without an engine; empty takes the time per chunk. Default None words/min.
         """
-        resources = None
+        resources = {"engine": engine}
         params: dict[str, Any] = {
             "seconds_per_chunk": seconds_per_chunk,
             "words_per_minute": words_per_minute,
@@ -1094,4 +1096,33 @@ class Builtins(FlowCore):
             "requests_per_minute": requests_per_minute,
             "retries": retries,
             "longest_retry_wait_s": longest_retry_wait_s,
+        })
+
+    def speech_engine(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        engine: Literal["auto", "hibari", "espeak-ng", "silent"] | Unset = UNSET,
+        voice: str | Unset = UNSET,
+        words_per_minute: float | Unset | None = UNSET,
+        file: str | Unset = UNSET,
+        timeout_s: float | Unset = UNSET,
+    ) -> ResourceHandle:
+        """A voice, heard from the sound device or kept in a WAV file.
+
+        Args:
+            id: Its id; made from the name without one.
+            engine: Who speaks. auto takes hibari where it is installed, else espeak-ng, else none: then the time passes in silence, and the node says so. Default 'auto'.
+            voice: Name of a voice or language that the engine knows, such as en-gb or de for espeak-ng; empty takes its usual one. hibari speaks English. Default ''.
+            words_per_minute: How fast it speaks, about; empty takes the engine's own pace. Default None words/min.
+            file: WAV file that is spoken into instead, relative to the graph's folder; what is there stays, and it is whole at any time. Empty plays to the sound device. Default ''.
+            timeout_s: Longest wait until a sentence has been made. Default 20.0 s.
+        """
+        return self.resource("speech-engine", id, {
+            "engine": engine,
+            "voice": voice,
+            "words_per_minute": words_per_minute,
+            "file": file,
+            "timeout_s": timeout_s,
         })

@@ -27,6 +27,14 @@ def test_a_resource_is_told_with_its_params_and_where_it_stands() -> None:
     assert '  in the node:  "resources": {"provider": "my-provider"}' in lines
 
 
+def test_a_resource_that_it_can_do_without_is_told_as_one() -> None:
+    """It may be given."""
+    lines = list(manual_lines(CATALOG.operators["speech"], CATALOG))
+
+    assert any(line.startswith("May be given engine: a resource of the kind") for line in lines)
+    assert '  in the node:  "resources": {"engine": "my-speech-engine"}' in lines
+
+
 def test_a_resource_that_is_not_installed_is_said_so() -> None:
     """A catalog without providers still tells the rest."""
     lines = list(manual_lines(CATALOG.operators["chat"], Catalog.of()))

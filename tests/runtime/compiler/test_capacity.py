@@ -109,3 +109,16 @@ def test_rates_of_several_sources_add_up() -> None:
     (found,) = hints(flow.graph)
 
     assert (found.arguments["rate"], found.arguments["needed"]) == (16, 2)
+
+
+@pytest.mark.parametrize("has_voice", [False, True])
+def test_a_resource_that_paces_the_node_takes_the_place_of_the_declared_time(
+    has_voice: bool,
+) -> None:
+    """How long a voice takes is in nobody's params."""
+    flow = Flow()
+    voice = flow.speech_engine("voice", engine="silent")
+    more: dict[str, Any] = {"engine": voice} if has_voice else {}
+    flow.synthetic("source", rate=20) >> flow.speech("work", seconds_per_chunk=1, **more)
+
+    assert len(hints(flow.graph)) == (not has_voice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aiflow.events import Chunk
+from aiflow.events import Chunk, Message
 from aiflow.operators.builtin.speech import Speech, SpeechParams
 from aiflow.policies import SideEffects, State
 from aiflow.testing.operators import run_operator
@@ -38,3 +38,31 @@ def test_it_is_one_voice_that_takes_nothing_back() -> None:
     """What the compiler must know: serialized, and the effect cannot be repeated."""
     assert Speech.state is State.SERIALIZED
     assert Speech.side_effects is SideEffects.NON_IDEMPOTENT
+
+
+class Voice:
+    """A started engine that notes what it says and has something to tell, twice."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.notices = [["no sound: (a)"], [], ["no sound any more"], [], []]
+
+    def take_notices(self) -> list[str]:
+        return self.notices.pop(0)
+
+    async def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_with_an_engine_it_is_the_engine_that_speaks() -> None:
+    """What it tells stands in a line of its own, before the text that it is about."""
+    voice = Voice()
+    speech = Speech(SpeechParams(seconds_per_chunk=60))
+
+    run = run_operator(
+        speech, [Chunk(" One\ntwo."), Message("Three.")], resources={"engine": voice}
+    )
+
+    assert voice.said == [" One\ntwo.", "Three."]
+    assert run.shown == "(no sound: (a))\nOne two.\n(no sound any more)\nThree.\n"
+    assert run.took_s == 0
