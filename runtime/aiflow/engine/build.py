@@ -49,7 +49,8 @@ def _guardian(node: NodePlan, kernel: Kernel, executor: Executor | None) -> Guar
     guardian = Guardian(node, kernel, _runner(node, executor))
     operator = node.operator
     guardian.has_finish = type(operator).finish is not Operator.finish
-    if isinstance(guardian.runner, InlineRunner) and kernel.clock.is_virtual:
+    # An operator that awaits takes its time itself.
+    if kernel.clock.is_virtual and type(guardian.runner) is InlineRunner:
         guardian.service_s = declared_time_s(node)
     guardian.way = way_of(guardian)
     guardian.refresh()

@@ -13,7 +13,7 @@ from operator import length_hint
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
-from aiflow.engine.cells import NOTHING, Call, Event, Lane, Route, Settled
+from aiflow.engine.cells import NOTHING, Call, Event, Lane, Later, Route, Settled
 from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import deliver
 from aiflow.engine.failing import fail_call
@@ -49,6 +49,9 @@ def keep_call(lane: Lane, event: Event | None) -> Call:
 def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - whatever it returned
     """Take what an operator returned (or, for an iterator, will return) and carry it out."""
     lane = call.lane
+    if isinstance(result, Later):
+        result.take_over(call, at)
+        return
     extra, lane.extra = call.listed or lane.extra, None
     call.listed = None
     if call.scope is not lane.scope:

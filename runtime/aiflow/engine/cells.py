@@ -407,6 +407,16 @@ def _stamp_of(entry: Entry) -> int:
     return entry[3]
 
 
+class Later:
+    """What the beginning of an operator's call returns where its result comes later."""
+
+    __slots__ = ()
+
+    def take_over(self, call: Call, at: float) -> None:
+        """See to the rest of the call; told once, at once."""
+        raise NotImplementedError
+
+
 class Call:
     """One event at an operator for longer than a moment, with the outputs it has in hand.
 
@@ -481,7 +491,8 @@ class Call:
             or lane.is_dead
             or self.listed
             or lane.extra
-            or (lane.guardian.keeps_order and len(lane.calls) > 1)
+            or self.event is None
+            or (lane.guardian.keeps_order and lane.head() is not self)
         )
 
     def collect(self, payload: object, port: str | None) -> None:

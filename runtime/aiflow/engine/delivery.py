@@ -10,7 +10,7 @@ from __future__ import annotations
 from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Guardian, Lane, Route
 from aiflow.engine.overflow import has_droppable, overflow
 from aiflow.engine.settling import leave
-from aiflow.engine.waiting import cease_to_wait, forget, place_of, wait_at
+from aiflow.engine.waiting import cease_to_wait, forget, is_awaited, place_of, wait_at
 from aiflow.events import is_droppable
 from aiflow.policies import Overflow
 
@@ -48,7 +48,7 @@ def has_room(lane: Lane, edge: EdgeState, event: Event) -> bool:
     guardian = lane.guardian
     if guardian.free or lane.is_dead:
         return True
-    if not lane.waiting and guardian.may_queue(lane, edge):
+    if not is_awaited(lane, edge) and guardian.may_queue(lane, edge):
         return True
     if guardian.overflow is Overflow.BLOCK:
         return False
@@ -56,7 +56,9 @@ def has_room(lane: Lane, edge: EdgeState, event: Event) -> bool:
         return True
     # Nothing else is ever dropped: it makes a droppable one give way, or waits.
     return (
-        guardian.overflow is Overflow.DROP_OLDEST and not lane.waiting and has_droppable(lane, edge)
+        guardian.overflow is Overflow.DROP_OLDEST
+        and not is_awaited(lane, edge)
+        and has_droppable(lane, edge)
     )
 
 
@@ -88,7 +90,7 @@ def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: boo
         guardian.wait.fine += 1
         kernel.runlist.push(guardian.runner.start, lane, (event, edge))
         return
-    must_wait = bool(lane.waiting) and not is_next
+    must_wait = is_awaited(lane, edge) and not is_next
     has_place = not must_wait and guardian.may_queue(lane, edge)
     if has_place or overflow(lane, edge, event, at):
         append(lane, edge, event, at)
@@ -183,15 +185,15 @@ def let_in(guardian: Guardian, call: Call, at: float) -> None:
 
 
 def _next_waiter(guardian: Guardian) -> Call | None:
-    refused: set[Lane] = set()
+    refused: set[tuple[Lane, int]] = set()
     for call in guardian.waiters:
         edge, lane = place_of(call)
-        if lane in refused:
+        if (lane, edge.port) in refused:
             continue
         if lane.is_dead or guardian.may_queue(lane, edge):
             return call
-        # Invariant: who came later for the same lane comes later.
-        refused.add(lane)
+        # Invariant: who came later for the same places comes later.
+        refused.add((lane, edge.port))
     return None
 
 

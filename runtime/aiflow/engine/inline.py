@@ -33,6 +33,7 @@ from aiflow.engine.cells import (
     Event,
     Guardian,
     Lane,
+    Later,
     Nothing,
     Route,
     Settled,
@@ -162,7 +163,9 @@ def _look_closer(
         has become a frame.
     """
     extra = lane.extra
-    if lane.is_dead:
+    if isinstance(out, Later):
+        _suspended(lane, event, out, spent_s, at)
+    elif lane.is_dead:
         _discard(lane, event, out, at)
     elif (
         type(out) is Emit
@@ -217,6 +220,20 @@ def _hand_over(lane: Lane, event: Event, route: Route, payload: Any, at: float) 
         lane.guardian.emitted += 1
         lane.guardian.blocked.fine += 1
     count(lane, event, Settled.PROCESSED, at)
+
+
+def _suspended(lane: Lane, event: Event, later: Later, spent_s: float, at: float) -> None:
+    """Keep a call for an event whose operator has begun and goes on later."""
+    call = open_call(lane, event, at)
+    # The operator's time is what all its steps take together.
+    lane.service.take_back(spent_s)
+    call.spent_s = spent_s
+    if lane.guardian.window > 1:
+        # It goes on reading its scope while others are at work.
+        call.listed, lane.extra = lane.extra, None
+        call.scope.emit_to(call.collect)
+        lane.scope = lane.scope.fork(lane.collect)
+    later.take_over(call, at)
 
 
 def _several(lane: Lane, event: Event, out: Any, spent_s: float, at: float) -> None:  # noqa: ANN401

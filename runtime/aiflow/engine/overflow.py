@@ -10,7 +10,7 @@ from aiflow.engine.cells import EdgeState, Event, Lane
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_lane
 from aiflow.engine.settling import leave
-from aiflow.engine.waiting import forget
+from aiflow.engine.waiting import forget, is_awaited
 from aiflow.errors import QueueOverflowError
 from aiflow.events import is_droppable
 from aiflow.policies import Overflow
@@ -27,7 +27,7 @@ def overflow(lane: Lane, edge: EdgeState, event: Event, at: float) -> bool:
     """Deal with an arrival that has no place; return True where it has one now."""
     how = edge.overflow or lane.guardian.overflow
     is_oldest = how is Overflow.DROP_OLDEST
-    if is_oldest and not lane.waiting and (victim := _victim(lane, edge)) is not None:
+    if is_oldest and not is_awaited(lane, edge) and (victim := _victim(lane, edge)) is not None:
         _evict(*victim, at)
         return True
     if how is Overflow.ERROR or not is_droppable(event.payload):

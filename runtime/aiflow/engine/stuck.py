@@ -31,6 +31,8 @@ def _stack(call: Call) -> str:
     owner = call.worker if call.worker is not None else call.lane.source
     if isinstance(owner, Worker) and owner.is_threaded:
         return "".join(map(_format, _our_threads()))
+    if isinstance(owner, Worker):
+        return "".join(map(_line, _frames(owner.steps)))
     task = getattr(owner, "task", None)
     return "" if task is None else "".join(map(_line, _frames(task.get_coro())))
 

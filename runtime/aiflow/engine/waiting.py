@@ -61,3 +61,18 @@ def cease_to_wait(call: Call) -> None:
     lane.waiting -= 1
     del lane.guardian.waiters[call]
     lane.guardian.refresh()
+
+
+def is_awaited(lane: Lane, edge: EdgeState) -> bool:
+    """Say whether somebody waits for the places that an arrival on this edge would take.
+
+    Each in-port has places of its own, so who waits at one never holds up another.
+    """
+    if not lane.waiting or not lane.guardian.port_capacity:
+        return lane.waiting > 0
+    return any(
+        call.waits_at is not None
+        and call.waits_at[1] is lane
+        and call.waits_at[0].port == edge.port
+        for call in lane.guardian.waiters
+    )

@@ -1,61 +1,59 @@
-"""Operators that await or block: long-lived worker tasks, k of them, owned by the runner.
+"""Operators that await or block: begun where the event is, finished on a worker task.
 
-A worker takes an event, waits for its operator, hands the result to `calls` and takes the
-next; only for an async iterator does it stay until each output has left. A cancelled turn
-cancels the call, never the worker. Blocking operators run in an executor and cannot be
-cancelled: their worker stays busy until the thread comes back.
+A coroutine's first step runs inline, as a plain function does, but in the name of one of the
+node's k worker tasks: it finds that task as the current one and runs in that task's context.
+A call that awaits nothing ends there and costs little more than a plain function. One that
+suspends is handed to its worker, which awaits the rest and carries the result on. Async
+iterators and blocking operators are the worker's from their beginning.
+
+A cancelled turn cancels the call, never the worker. Blocking operators run in an executor and
+cannot be cancelled: their worker stays busy until the thread comes back.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+import types
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from aiflow.engine.calls import (
-    advance,
-    complete,
-    keep_call,
-    make_event,
-    output_left,
-    set_output,
-    wrap,
-)
-from aiflow.engine.cells import (
-    INLINE,
-    NOTHING,
-    Call,
-    EdgeState,
-    Event,
-    Guardian,
-    Kernel,
-    Lane,
-    Settled,
-)
+from aiflow.engine.calls import advance, complete, make_event, set_output, wrap
+from aiflow.engine.cells import INLINE, NOTHING, Call, Guardian, Kernel, Later, Settled
 from aiflow.engine.closing import closing
-from aiflow.engine.delivery import admit, deliver, take
+from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_call
-from aiflow.engine.inline import pass_on
-from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
+from aiflow.engine.inline import InlineRunner, pass_on
+from aiflow.engine.settling import close_worker, count, leave, rest, settle, work
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import sleep_until_woken, wake
 from aiflow.metrics.instruments import FINE_S
 
+# For whoever steps coroutines himself; see "Extending asyncio" in Python's documentation.
+_enter_task: Any = asyncio._enter_task  # noqa: SLF001
+_leave_task: Any = asyncio._leave_task  # noqa: SLF001
 
-class WorkerRunner:
-    """Runs one node's operator on worker tasks.
+
+class WorkerRunner(InlineRunner):
+    """Runs one node's operator inline as far as it comes, and on worker tasks from there.
 
     Args:
         executor: where a blocking operator runs; None for one that awaits.
+
+    Attributes:
+        idle: workers without work, the one to be used next last.
+        unbegun: calls that a worker has been handed and none of whose steps has run.
     """
 
     def __init__(self, executor: Executor | None = None) -> None:
         self._executor = executor
-        self._idle: list[asyncio.Future[None]] = []
         self._workers: list[Worker] = []
+        self._guardian: Guardian | None = None
+        self.idle: list[Worker] = []
+        self.unbegun = 0
         self.is_closing = False
 
     @property
@@ -63,333 +61,353 @@ class WorkerRunner:
         """The worker tasks, busy or not."""
         return tuple(self._workers)
 
+    @property
+    def is_threaded(self) -> bool:
+        """Whether the operator runs in an executor."""
+        return self._executor is not None
+
     def open(self, guardian: Guardian) -> None:
-        """Start the workers."""
-        for number in range(guardian.workers):
-            self._workers.append(Worker(self, guardian, self._executor, number))
+        """Start the workers, and let the operator be called through them from now on."""
+        self._guardian = guardian
+        for _ in range(guardian.workers):
+            self.idle.insert(0, self._add(guardian))
+        guardian.process = self._begun(guardian.process)
+        guardian.finish = self._begun(guardian.finish)
 
     def close(self, kernel: Kernel) -> None:
         """Let idle workers end now, and busy ones after their call."""
         self.is_closing = True
-        while self._idle:
-            wake(kernel, self._idle.pop())
-
-    async def wait_idle(self, guardian: Guardian) -> None:
-        """Wait until there may be something to take."""
-        idle = guardian.kernel.loop.create_future()
-        self._idle.append(idle)
-        await sleep_until_woken(guardian.kernel, idle)
-
-    def wake(self, guardian: Guardian) -> None:
-        """Wake a worker if there is one without work; serve those who wait for room."""
-        if guardian.waiters and not guardian.is_pumping:
-            guardian.is_pumping = True
-            guardian.kernel.runlist.push(self._admit, guardian, None)
-        has_work = guardian.depth or guardian.finishing
-        if self._idle and has_work and guardian.dispatched < guardian.window:
-            wake(guardian.kernel, self._idle.pop())
-
-    def start(self, lane: Lane, arrival: tuple[Event, EdgeState]) -> None:
-        """Never called: an operator that awaits does not run inline."""
-        raise AssertionError(f"{lane.guardian.id} was claimed to run {arrival} inline")
-
-    def resume(self, call: Call, _: object) -> None:
-        """Go on with a call that has become the head of its lane."""
-        if call.output is not NOTHING:
-            advance(call, None)
-
-    def left(self, call: Call, at: float) -> None:
-        """Count the output that has left; its worker, if it has one, is woken."""
-        output_left(call, at)
-        if call.worker is None:
-            advance(call, None)
+        while self.idle:
+            self.idle.pop().nudge()
 
     def cancel(self, call: Call, at: float) -> None:
         """Cancel the operator, or settle at once what only waits to leave."""
-        call.is_cancelled = True
         if call.worker is None:
-            settle(call, Settled.CANCELLED, at)
+            super().cancel(call, at)
         else:
+            call.is_cancelled = True
             call.worker.cancel_call()
 
-    def _admit(self, guardian: Guardian, _: object) -> None:
-        guardian.is_pumping = False
-        admit(guardian, guardian.kernel.now())
+    async def in_thread(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+        """Call a function in the executor and return what it returns."""
+        assert self._guardian is not None
+        loop = self._guardian.kernel.loop
+        return await loop.run_in_executor(self._executor, function, *args)
+
+    def _add(self, guardian: Guardian) -> Worker:
+        worker = Worker(self, guardian, len(self._workers) + 1)
+        self._workers.append(worker)
+        return worker
+
+    def _later(self, work: Awaitable[Any]) -> Worker:
+        worker = self._free_worker()
+        worker.take(work, NOTHING)
+        self.unbegun += 1
+        return worker
+
+    def _free_worker(self) -> Worker:
+        if self.idle:
+            return self.idle.pop()
+        # More workers than there were at the start: k was raised.
+        assert self._guardian is not None
+        return self._add(self._guardian)
+
+    def _begun(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function that begins a call of the operator's function.
+
+        It returns what the operator returned, or a worker where the rest comes later.
+        """
+        if self._executor is not None:
+            return lambda *args: self._later(self._threaded(function, *args))
+        if inspect.iscoroutinefunction(function):
+            return self._first_step(function)
+        if inspect.isasyncgenfunction(function):
+            return lambda *args: self._later(_returned(function(*args)))
+        return function
+
+    def _first_step(self, function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+        assert self._guardian is not None
+        loop, idle = self._guardian.kernel.loop, self.idle
+        current, enter, quit_ = asyncio.current_task, _enter_task, _leave_task
+
+        def begin(*args: object) -> Any:  # noqa: ANN401 - whatever the operator returns
+            worker = idle.pop() if idle else self._free_worker()
+            steps = function(*args)
+            caller = current(loop)
+            try:
+                if caller is worker.task:
+                    waits_for = steps.send(None)
+                else:
+                    if caller is not None:
+                        quit_(loop, caller)
+                    enter(loop, worker.task)
+                    try:
+                        waits_for = worker.context.run(steps.send, None)
+                    finally:
+                        quit_(loop, worker.task)
+                        if caller is not None:
+                            enter(loop, caller)
+            except StopIteration as over:
+                result = over.value
+                if hasattr(result, "__anext__"):
+                    worker.take(_returned(result))
+                    return worker
+                idle.append(worker)
+                return result
+            except BaseException:
+                idle.append(worker)
+                raise
+            worker.take(steps, waits_for)
+            return worker
+
+        return begin
+
+    async def _threaded(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+        result = await self.in_thread(function, *args)
+        # A blocking generator blocks while it makes its outputs.
+        return _Threaded(result, self.in_thread) if isinstance(result, Iterator) else result
 
 
-class Worker:
-    """One task that calls the operator for one event after the other.
+class Worker(Later):
+    """One task that finishes the operator's calls, one after the other.
 
     Attributes:
-        call: what it is busy with, None while idle.
-        task: its task.
+        call: what it is busy with, None while idle; `steps` what it awaits for it.
+        task: its task. `context`: that task's context variables.
     """
 
-    def __init__(
-        self, runner: WorkerRunner, guardian: Guardian, executor: Executor | None, number: int
-    ) -> None:
+    def __init__(self, runner: WorkerRunner, guardian: Guardian, number: int) -> None:
         self._runner = runner
         self._guardian = guardian
-        self._executor = executor
-        self._slice_end = 0.0
         self._now = guardian.kernel.now
-        self._spare: Call | None = None
-        # A coroutine function on the loop: no executor, no iterator, no awaitable by chance.
-        self._is_plain = executor is None and inspect.iscoroutinefunction(guardian.process)
+        self._work: Awaitable[Any] | None = None
+        self._waits_for: Any = None
+        self._wake: asyncio.Future[None] | None = None
         self.call: Call | None = None
+        self.steps: Awaitable[Any] | None = None
+        self.context = contextvars.copy_context()
         guardian.kernel.open_calls += 1  # until it waits for work
-        name = f"aiflow worker {guardian.id} {number + 1}"
-        self.task = guardian.kernel.loop.create_task(self._run(), name=name)
+        name = f"aiflow worker {guardian.id} {number}"
+        self.task = guardian.kernel.loop.create_task(self._run(), name=name, context=self.context)
 
     @property
     def is_threaded(self) -> bool:
         """Whether its operator runs in an executor."""
-        return self._executor is not None
+        return self._runner.is_threaded
+
+    def take(self, work: Awaitable[Any], waits_for: object = None) -> None:
+        """Take the rest of a call, which `take_over` tells.
+
+        Args:
+            work: what is to be awaited.
+            waits_for: what it has yielded; `NOTHING` where it has not begun.
+        """
+        self._work, self._waits_for = work, waits_for
+
+    def take_over(self, call: Call, at: float) -> None:
+        """Await the rest of this call, whose operator has just suspended."""
+        self.call = call
+        call.worker = self
+        if not call.is_running:
+            work(call, at)
+        self.nudge()
+
+    def nudge(self) -> None:
+        """Let the task look for work, if it waits for some."""
+        if self._wake is not None:
+            wake(self._guardian.kernel, self._wake)
 
     def cancel_call(self) -> None:
         """Cancel what the operator awaits; the worker itself goes on."""
-        call = self.call
-        if call is None or self._executor is not None:
-            return  # a thread cannot be cancelled: what it returns is discarded
+        if self.call is None or self.is_threaded or self._work is not None:
+            return  # a thread goes on, and its result is discarded; what is not begun is seen
         if self.task is not asyncio.current_task(self._guardian.kernel.loop):
             self.task.cancel()
 
     async def _run(self) -> None:
         try:
-            await self._serve()
+            while await self._wait_for_work():
+                await self._finish_call()
         finally:
             self._guardian.kernel.open_calls -= 1
 
-    async def _serve(self) -> None:
-        """Take one event after the other until the runner closes."""
-        guardian, runlist = self._guardian, self._guardian.kernel.runlist
-        ready, is_short = guardian.ready, self._is_plain and len(guardian.ports) == 1
-        events = 0
-        at = self._now()
-        while True:
-            if (
-                is_short
-                and ready
-                and guardian.dispatched < guardian.window
-                and guardian.opened < guardian.workers
-                and not guardian.finishing
-            ):
-                at = await self._handle_short(at)
+    async def _wait_for_work(self) -> bool:
+        """Wait to be handed a call; return False when there will be none any more."""
+        kernel = self._guardian.kernel
+        while self._work is None:
+            if self._runner.is_closing:
+                return False
+            self._wake = kernel.loop.create_future()
+            try:
+                await sleep_until_woken(kernel, self._wake)
+            except asyncio.CancelledError:
+                # An operator may have asked for its own task's end in its first step.
+                if self._work is None:
+                    raise
+            finally:
+                self._wake = None
+        return True
+
+    async def _finish_call(self) -> None:
+        """Await the rest of a call and carry on what comes of it."""
+        call = self.call
+        assert call is not None
+        try:
+            await self._begin()
+            waits_for, self._work, self._waits_for = self._waits_for, None, None
+            if call.is_cancelled:
+                result = await _resumed(self.steps, None, asyncio.CancelledError())
             else:
-                runlist.is_running = True
-                taken = take(guardian, at)
-                runlist.is_running = False
-                if taken is None:
-                    # Nothing may run between this look at the queue and getting in line.
-                    if self._runner.is_closing:
-                        return
-                    await self._runner.wait_idle(guardian)
-                    at = self._now()
-                    continue
-                if runlist.stack:
-                    runlist.end()
-                at = await self._handle(*taken, at)
-            events += 1
-            if at >= self._slice_end or events > runlist.limit:
-                events = 0
-                await runlist.breathe()
-                at = self._now()
-                self._slice_end = at + runlist.quantum
+                result = await _resumed(self.steps, waits_for)
+            if result is not None and isinstance(result, AsyncIterator):
+                await self._carry_out(call, result)
+                result = None
+        except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
+            self._rest()
+            self._raised(call, error)
+        else:
+            self._rest()
+            self._returned(call, result)
 
-    async def _handle_short(self, at: float) -> float:  # noqa: C901, PLR0912, PLR0915
-        """Take the next event and do for it what `take`, `_handle` and `settle` do, in line.
+    async def _begin(self) -> None:
+        """Wait, so that calls of which nothing has run begin in the order in which they came."""
+        self.steps = self._work
+        if self._waits_for is NOTHING:
+            if self._runner.unbegun > 1:
+                await asyncio.sleep(0)
+            self._runner.unbegun -= 1
+            self._waits_for = None
 
-        For a coroutine function in a node with one in-port; the caller has seen that there
-        is an event and that it may be begun. Whatever is out of the ordinary goes the long
-        way. Returns the time afterwards.
+    def _rest(self) -> None:
+        """Be there for the next call, which may come before this one's result has left."""
+        self.call = self.steps = self._work = None
+        self._runner.idle.append(self)
+
+    def _returned(self, call: Call, result: Any) -> None:  # noqa: ANN401
+        """Carry on what the operator returned."""
+        lane = call.lane
+        at = self._now()
+        has_pump = self._begin_end(call, at)
+        if call.is_cancelled:
+            self._end_cancel(call, at)
+        elif (result is None or type(result) is lane.plain) and not call.is_special(lane):
+            self._left_simply(call, result, at)
+        else:
+            complete(call, result, at)
+        self._end_end(has_pump)
+
+    def _begin_end(self, call: Call, at: float) -> bool:
+        """Begin to see to what became of a call; return what `_end_end` has to be told."""
+        guardian, runlist = self._guardian, self._guardian.kernel.runlist
+        call.worker = None
+        runlist.begin()
+        runlist.deadline = at + runlist.quantum
+        # First downstream, then the next of the queue: what is in flight stays little.
+        has_pump, guardian.is_pumping = guardian.is_pumping, True
+        return has_pump
+
+    def _end_end(self, has_pump: bool) -> None:
+        """Begin what may begin at this node, now that there is room, and run what is due."""
+        guardian, runlist = self._guardian, self._guardian.kernel.runlist
+        guardian.is_pumping = has_pump
+        guardian.refresh()
+        if not has_pump and (guardian.depth or guardian.waiters or guardian.finishing):
+            if runlist.stack:
+                guardian.is_pumping = True
+                runlist.stack.insert(0, (self._runner.pump, guardian, None))
+            else:
+                self._runner.pump(guardian, None)
+        runlist.end()
+
+    def _left_simply(self, call: Call, result: Any, at: float) -> None:  # noqa: ANN401, C901, PLR0912, PLR0915
+        """Carry one output or none out of the node, as `complete`, `advance` and `settle` do.
+
+        In line, for the head of its lane, whose output or none is all there is.
         """
         guardian = self._guardian
         kernel = guardian.kernel
-        runlist = kernel.runlist
-        ready = guardian.ready
+        lane = call.lane
+        route = lane.route
+        event = call.event
+        assert event is not None  # a `finish` is special
+        output = target = None
         if guardian.is_metered:
             guardian.meter(at)
-        lane = ready[0]
-        event, since, edge, _stamp = lane.queues[0].popleft()
-        lane.depth -= 1
-        guardian.depth -= 1
-        if not lane.depth:
-            ready.popleft()
-        elif len(ready) > 1:
-            ready.rotate(-1)
-        edge.taken += 1
-        waited = at - since
-        wait = guardian.wait
-        wait.sum_s += waited
-        if waited < FINE_S:
-            wait.fine += 1
-        else:
-            wait.record_coarse(waited)
-        guardian.dispatched += 1
-        lane.dispatched += 1
-        if guardian.waiters:
-            runlist.is_running = True
-            admit(guardian, at)
-            runlist.end()
-        call = self._take_call(lane, event)
-        if lane.is_dead:
-            settle(call, Settled.CANCELLED, at)
-            return at
-        scope = lane.scope
-        if guardian.window > 1:
-            scope = call.scope = scope.fork(call.collect)
-            lane.scope.event = event
-        scope.event = event
-        call.worker = self
-        self.call = call
-        call.is_open = call.is_running = True
-        call.started_at = at
-        guardian.opened += 1
-        guardian.working += 1
-        guardian.started_s += at
-        try:
-            result = await lane.process(event.payload, scope)
-        except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
-            self.call = None
-            self._raised(call, error)
-            return self._now()
-        self.call = None
-        began, at = at, self._now()
-        route = lane.route
-        is_simple = result is None or type(result) is lane.plain
-        if not is_simple or call.is_special(lane):
-            self._returned(call, result)
-            return self._now()
-        runlist.is_running = True
-        target = None
         if result is not None and route is not None and route.hops:
-            event = make_event(lane, event, result)
+            output = make_event(lane, event, result)
             target = route.lane
             if target is None or target.guardian.free != INLINE:
                 target = None
-                hop = deliver(route, event, at)
+                hop = deliver(route, output, at)
                 if hop is not None:
-                    self._park(call, event, result, hop, at)
-                    return at
+                    call.pending, call.output, call.route, call.ready_at = output, result, route, at
+                    park(call, hop, at)
+                    close_worker(call, at)
+                    return
                 guardian.emitted += 1
                 guardian.blocked.fine += 1
-        spent = at - began
+        spent = call.spent_s + at - call.started_at
         service = lane.service
         service.sum_s += spent
         if spent < FINE_S:
             service.fine += 1
         else:
             service.record_coarse(spent)
-        call.worker = None
         call.is_open = call.is_running = False
         call.is_settled = True
-        self._spare = call
-        del lane.calls[call]
+        calls = lane.calls
+        del calls[call]
         guardian.opened -= 1
         guardian.working -= 1
-        guardian.started_s = guardian.started_s - began if guardian.working else 0.0
+        guardian.started_s = guardian.started_s - call.started_at if guardian.working else 0.0
         guardian.dispatched -= 1
         lane.dispatched -= 1
         if guardian.is_metered:
-            guardian.meter(at)
             guardian.remeter()
+        if call.scope is not lane.scope:
+            lane.scope.state = call.scope.state
         kernel.in_flight -= 1
         lane.turn.in_flight -= 1
         if lane.turn.waiting_sources:
             leave(lane, 0)
         if target is not None:
-            # Straight on into an operator that is a plain function; counted by the edge.
+            # Straight on into the next operator; counted by the edge.
             route.edge.inline += 1  # type: ignore[union-attr] # set together with route.lane
-            runlist.deadline = at + runlist.quantum
-            pass_on(target, event, at)
+            pass_on(target, output, at)  # type: ignore[arg-type] # set together with target
         elif lane.quick:
             guardian.processed += 1
         else:
             count(lane, event, Settled.PROCESSED, at)
-        if guardian.depth and guardian.workers > 1:
-            self._runner.wake(guardian)
+        if calls and guardian.keeps_order:
+            self._runner.resume(next(iter(calls)), None)
         if lane.open_edges <= 0:
             try_close(lane)
-        if runlist.stack:
-            runlist.end()
-        else:
-            runlist.is_running = False
-        return at if target is None else self._now()
 
-    async def _handle(
-        self, lane: Lane, event: Event | None, edge: EdgeState | None, at: float
-    ) -> float:
-        """Call the operator for one event, or its `finish`, and settle whatever happens."""
-        guardian = self._guardian
-        call = self._take_call(lane, event)
-        if lane.is_dead:
+    def _raised(self, call: Call, error: BaseException) -> None:
+        at = self._now()
+        has_pump = self._begin_end(call, at)
+        call.lane.extra = None
+        # Asked from outside to end, as a loop does with all tasks when it closes. A
+        # CancelledError that nobody asked for is an operator's failure like any other.
+        is_ended = isinstance(error, asyncio.CancelledError) and bool(self.task.cancelling())
+        if call.is_cancelled:
+            self._end_cancel(call, at)
+        elif is_ended:
             settle(call, Settled.CANCELLED, at)
-            return at
-        if guardian.window > 1:
-            call.scope = lane.scope.fork(call.collect)
-        scope = call.scope
-        scope.port = "" if edge is None else edge.plan.target_port
-        if event is not None:
-            scope.event = lane.scope.event = event
-        call.worker = self
-        self.call = call
-        work(call, at)
-        try:
-            if event is None:
-                result = await self._call(guardian.finish, scope)
-            else:
-                result = await self._call(guardian.process, event.payload, scope)
-            if isinstance(result, AsyncIterator):
-                await self._carry_out(call, result)
-                result = None
-        except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
-            self._raised(call, error)
-        else:
-            self._returned(call, result)
-        finally:
-            self.call = None
-        return self._now()
+        elif not call.is_settled:
+            rest(call, at)
+            fail_call(call, wrap(call.lane, error), at)
+        self._end_end(has_pump)
+        if isinstance(error, KeyboardInterrupt | SystemExit) or (
+            is_ended and not call.is_cancelled
+        ):
+            raise error
 
-    def _take_call(self, lane: Lane, event: Event | None) -> Call:
-        """Return a call, kept in its lane; the last one anew if it came to nothing else."""
-        call, self._spare = self._spare, None
-        if call is None:
-            return keep_call(lane, event)
-        call.lane, call.event, call.scope = lane, event, lane.scope
-        call.is_settled = False
-        call.spent_s = 0.0
-        lane.calls[call] = None
-        return call
-
-    def _park(
-        self,
-        call: Call,
-        output: Event,
-        payload: Any,  # noqa: ANN401 - payloads are any type
-        hop: tuple[EdgeState, Lane],
-        at: float,
-    ) -> None:
-        """Let the one output of a call wait for room; the worker is free if the window is."""
-        call.worker = None
-        call.pending, call.output, call.route, call.ready_at = output, payload, call.lane.route, at
-        park(call, hop, at)
-        close_worker(call, at)
-        go_on(self._guardian)
-        self._guardian.kernel.runlist.end()
-
-    async def _call(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
-        if self._executor is None:
-            result = function(*args)
-            return await result if hasattr(result, "__await__") else result
-        result = await self._in_thread(function, *args)
-        if isinstance(result, Iterator):
-            # A blocking generator blocks while it makes its outputs.
-            return _Threaded(result, self._in_thread)
-        return result
-
-    async def _in_thread(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
-        loop = self._guardian.kernel.loop
-        return await loop.run_in_executor(self._executor, function, *args)
+    def _end_cancel(self, call: Call, at: float) -> None:
+        """Settle a cancelled call; the cancellation was the call's, not this task's."""
+        while self.task.cancelling():
+            self.task.uncancel()
+        settle(call, Settled.CANCELLED, at)
 
     async def _carry_out(self, call: Call, outputs: AsyncIterator[Any]) -> None:
         """Ask for one output after the other, each when the last has left."""
@@ -414,43 +432,36 @@ class Worker:
                 if not call.is_settled:
                     work(call, now())
 
-    def _returned(self, call: Call, result: Any) -> None:  # noqa: ANN401
-        kernel = self._guardian.kernel
-        call.worker = None
-        kernel.runlist.begin()
-        if call.is_cancelled:
-            self._end_cancel(call, kernel.now())
+
+async def _returned(result: Any) -> Any:  # noqa: ANN401 - whatever an operator returned
+    return result
+
+
+@types.coroutine
+def _resumed(
+    steps: Any,  # noqa: ANN401 - a coroutine, begun or not
+    waits_for: Any,  # noqa: ANN401 - what it has yielded: a future, or None to be called again
+    error: BaseException | None = None,
+) -> Generator[Any, Any, Any]:
+    """Go on with a coroutine that has yielded; first of all raise an error in it, if given."""
+    while True:
+        if error is not None:
+            try:
+                waits_for, error = steps.throw(error), None
+            except StopIteration as over:
+                return over.value
+        if waits_for is None:
+            # It gave way for a moment, which has passed; or has not begun.
+            return (yield from steps)
+        try:
+            yield waits_for
+        except GeneratorExit:
+            steps.close()
+            raise
+        except BaseException as raised:  # noqa: BLE001 - handed on to whom it is for
+            error = raised
         else:
-            complete(call, result, kernel.now())
-        kernel.runlist.end()
-
-    def _raised(self, call: Call, error: BaseException) -> None:
-        kernel = self._guardian.kernel
-        at = kernel.now()
-        call.worker = None
-        call.lane.extra = None
-        # Asked from outside to end, as a loop does with all tasks when it closes. A
-        # CancelledError that nobody asked for is an operator's failure like any other.
-        is_ended = isinstance(error, asyncio.CancelledError) and bool(self.task.cancelling())
-        kernel.runlist.begin()
-        if call.is_cancelled:
-            self._end_cancel(call, at)
-        elif is_ended:
-            settle(call, Settled.CANCELLED, at)
-        elif not call.is_settled:
-            rest(call, at)
-            fail_call(call, wrap(call.lane, error), at)
-        kernel.runlist.end()
-        if isinstance(error, KeyboardInterrupt | SystemExit) or (
-            is_ended and not call.is_cancelled
-        ):
-            raise error
-
-    def _end_cancel(self, call: Call, at: float) -> None:
-        """Settle a cancelled call; the cancellation was the call's, not this task's."""
-        while self.task.cancelling():
-            self.task.uncancel()
-        settle(call, Settled.CANCELLED, at)
+            return (yield from steps)
 
 
 class _Threaded:
