@@ -23,6 +23,9 @@ os.environ["HOME"] = os.environ["USERPROFILE"] = _HOME
 for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "APPDATA"):
     os.environ[_name] = os.path.join(_HOME, _name.lower())
 
+# Nor the keys: programs under test find an empty keyring, tests of the keyring bring their own.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+
 # A shell starts what it puts into the background with SIGINT ignored, and every child inherits
 # that: a program under test would then never see the Ctrl+C that its test sends.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

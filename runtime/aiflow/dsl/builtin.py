@@ -1075,7 +1075,7 @@ class Builtins(FlowCore):
             endpoint: Address of the API, such as http://127.0.0.1:11434 or one that ends in /v1. Default ''.
             trace: A recorded answer that is replayed instead; relative to the graph's folder. Default ''.
             dialect: The wire format; a trace knows its own. Default 'openai-chat'.
-            credential: Name of the environment variable that holds the key; never the key itself. Default ''.
+            credential: Name of the environment variable, or of the entry in the system's keyring, that holds the key; never the key itself. Default ''.
             first_byte_timeout_s: Longest wait for the answer to begin; a server may load its model first. Default 300.0 s.
             idle_timeout_s: Longest silence inside an answer; any byte counts as a sign of life. Default 60.0 s.
             total_timeout_s: Longest wait for a whole answer, counted while the graph waits for the server; empty sets no limit. Default None s.

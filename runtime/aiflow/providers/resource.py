@@ -6,7 +6,6 @@ same sockets as a model; on the virtual clock the same bytes go to the same deco
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, JsonValue
 
 from aiflow.clock import Clock
+from aiflow.credentials import look_up, look_up_now
 from aiflow.errors import PluginError, ProviderError, ResourceError, TraceError
 from aiflow.providers.chat import ChatStream
 from aiflow.providers.decoder import StreamDecoder
@@ -54,7 +54,8 @@ class ProviderParams(ResourceParams):
     )
     credential: str = Field(
         "",
-        description="Name of the environment variable that holds the key; never the key itself.",
+        description="Name of the environment variable, or of the entry in the system's keyring,"
+        " that holds the key; never the key itself.",
         pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$",
         json_schema_extra={"x-editor": "secret-name"},
     )
@@ -157,7 +158,7 @@ class Provider(Resource[ProviderParams]):
         return sum(stream.undecoded_bytes for stream in self._streams)
 
     def credentials(self) -> tuple[str, ...]:
-        """Return the name of the variable that holds the key."""
+        """Return the name of the key."""
         return (self.params.credential,) if self.params.credential else ()
 
     def needs_real_clock(self) -> str:
@@ -187,7 +188,7 @@ class Provider(Resource[ProviderParams]):
         """
         for fault in self.check():
             raise ResourceError(self.id, fault)
-        self._secret = self._key or self._read_secret()
+        self._secret = self._key or await self._read_secret(clock)
         self._clock = clock
         if self.params.max_concurrent or self.params.requests_per_minute:
             self._limits = RequestLimits(
@@ -324,16 +325,14 @@ class Provider(Resource[ProviderParams]):
             ) from error
         self._endpoint = self.server.url
 
-    def _read_secret(self) -> str:
+    async def _read_secret(self, clock: Clock) -> str:
         name = self.params.credential
         if not name:
             return ""
-        secret = os.environ.get(name, "").strip()
-        if not secret:
-            raise ResourceError(
-                self.id, f"the environment variable {name} is not set; put the key into it"
-            )
-        return secret
+        found = look_up_now(name) if clock.is_virtual else await look_up(name)
+        if found.missing:
+            raise ResourceError(self.id, found.missing)
+        return found.secret
 
 
 def _check_endpoint(endpoint: str) -> Iterator[str]:

@@ -148,11 +148,7 @@ def broken_off(where: str, reason: str) -> ProviderError:
 
 def unsendable(where: str, credential: str) -> ProviderError:
     """Return the error of a header that HTTP cannot carry; what is in it may be secret."""
-    what = (
-        f"the key in the environment variable {credential} holds"
-        if credential
-        else "a header of the request holds"
-    )
+    what = f"the key {credential} holds" if credential else "a header of the request holds"
     return ProviderError(
         f"{where}: {what} a letter that no header can carry, such as a line break;"
         " nothing was sent, set it again",
@@ -273,7 +269,7 @@ def _advice(
 ) -> str:
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         if credential:
-            return f"check the key in the environment variable {credential}"
+            return f"check the key {credential}"
         return "set `credential` to the name of the environment variable that holds the key"
     if status < HTTPStatus.BAD_REQUEST:
         target = headers.get("location", "another address").partition("?")[0]

@@ -9,7 +9,10 @@ import pytest
 from aiflow.compiler.diagnostics import Severity
 from aiflow.graph import edits
 from aiflow.graph.model import Graph
+from tests.keyrings import MemoryKeyring, memory_keyring
 from tests.runtime.compiler.parts import chain, check, codes, graph
+
+__all__ = ["memory_keyring"]
 
 
 def asking(**params: Any) -> Graph:
@@ -262,6 +265,16 @@ def test_a_key_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("WELL_KEY", "  ")
     assert codes(check(asking(key="WELL_KEY"), clock="real")) == ["AF505"]
+
+
+def test_a_key_may_be_in_the_keyring(memory_keyring: MemoryKeyring) -> None:
+    """What was stored there by the studio is as good as a variable."""
+    graph = asking(key="WELL_KEY")
+    before = codes(check(graph, clock="real"))
+    memory_keyring.set_password("aiflow", "WELL_KEY", "sesame")
+
+    assert before == ["AF505"]
+    assert check(graph, clock="real").diagnostics == ()
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def body(*chunks: bytes, more: str = "", content_type: str = "text/event-stream"
     return answer
 
 
-def flushed(packer: Any, *pieces: bytes) -> list[bytes]:  # noqa: ANN401 - zlib names no type
+def flushed(packer: Any, *pieces: bytes) -> list[bytes]:
     """Return each piece compressed so that it can be read at once, and the end."""
     packed = [packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH) for piece in pieces]
     return [*packed, packer.flush()]

@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from aiflow.clock import SystemClock, VirtualClock, VirtualLoop
+from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.errors import ProviderError, ResourceError
 from aiflow.events import Token
 from aiflow.graph.shipped import graphs_dir
 from aiflow.providers.messages import ChatMessage, ChatRequest
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.transport.trace import TraceWriter
+from tests.keyrings import MemoryKeyring, memory_keyring
 from tests.runtime.transport.faulty_server import EVENT, STOP, Exchange, closed_port, serving
+
+__all__ = ["memory_keyring"]
 
 HELLO = ChatRequest("m", (ChatMessage("user", "hello"),))
 
@@ -86,8 +89,29 @@ def test_a_key_that_is_not_set_is_told_by_its_name(monkeypatch: pytest.MonkeyPat
     provider = Provider("p", ProviderParams(endpoint="http://h", credential="POND_KEY"))
 
     assert provider.credentials() == ("POND_KEY",)
-    with pytest.raises(ResourceError, match="variable POND_KEY is not set; put the key into it"):
+    with pytest.raises(ResourceError, match="variable POND_KEY is not set, and the keyring has"):
         asyncio.run(provider.start(SystemClock()))
+
+
+def test_a_key_is_taken_from_the_keyring(
+    memory_keyring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the environment has none; on the virtual clock too, where nobody waits for a thread."""
+    monkeypatch.delenv("POND_KEY", raising=False)
+    memory_keyring.set_password("aiflow", "POND_KEY", "very-secret-value")
+    provider = Provider("p", ProviderParams(endpoint="http://h", credential="POND_KEY"))
+    loop = VirtualLoop()
+
+    async def start(clock: Clock) -> str:
+        await provider.start(clock)
+        await provider.stop()
+        return provider._secret
+
+    try:
+        assert loop.run_until_complete(start(VirtualClock(loop))) == "very-secret-value"
+    finally:
+        loop.close()
+    assert asyncio.run(start(SystemClock())) == "very-secret-value"
 
 
 @pytest.mark.parametrize("name", ["sk-abc", "A B", "1A", "A=b"])
@@ -117,9 +141,7 @@ def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> Non
     text = asyncio.run(main())
 
     assert text.startswith("provider p (127.0.0.1:")
-    assert text.endswith(
-        "401 (Unauthorized): bad [redacted]; check the key in the environment variable POND_KEY"
-    )
+    assert text.endswith("401 (Unauthorized): bad [redacted]; check the key POND_KEY")
 
 
 def test_an_endpoint_streams_over_one_client() -> None:

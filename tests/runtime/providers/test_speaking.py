@@ -112,7 +112,7 @@ def test_a_refused_key_is_told_by_its_variable(
 
     text = asyncio.run(main())
 
-    assert "check the key in the environment variable POND_KEY" in text
+    assert "check the key POND_KEY" in text
     assert SECRET not in text
     assert SECRET not in caplog.text
 

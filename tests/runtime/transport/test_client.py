@@ -74,7 +74,7 @@ def test_a_host_that_is_not_known_is_told() -> None:
 @pytest.mark.parametrize(
     ("credential", "advice"),
     [
-        ("MODEL_KEY", "check the key in the environment variable MODEL_KEY"),
+        ("MODEL_KEY", "check the key MODEL_KEY"),
         ("", "set `credential` to the name of the environment variable that holds the key"),
     ],
 )
@@ -495,7 +495,7 @@ def test_a_key_that_no_header_carries_is_not_quoted(secret: str) -> None:
 
     told, requests = asyncio.run(ask())
 
-    assert "the key in the environment variable MODEL_KEY holds a letter" in told
+    assert "the key MODEL_KEY holds a letter" in told
     assert "second-half" not in told
     assert requests == 0
 

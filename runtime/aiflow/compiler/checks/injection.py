@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
+from aiflow import credentials
 from aiflow.compiler.diagnostics import Diagnostic
 from aiflow.compiler.findings import Check, Finding, did_you_mean, fix, listed
 from aiflow.compiler.resolved import Resolved, ResolvedNode, ResolvedResource
@@ -122,16 +122,17 @@ def resource_params_are_valid(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def credentials_are_set(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF505: the environment variable that holds a secret is not set.
+    """AF505: a secret is neither in the environment nor in the system's keyring.
 
-    A file only ever holds the variable's name. It is an error for a run on the real clock;
-    else a hint, because the run may be on another machine.
+    A file only ever holds its name. It is an error for a run on the real clock; else a hint,
+    because the run may be on another machine. A keyring that does not answer at once, because
+    it waits for a person to unlock it, is left to the run.
 
     Why: The provider would refuse every request.
     For example: a provider with "params": {"credential": "OPENAI_API_KEY"} on a machine
         where that is not set.
-    Remedy: set the variable before the program starts; never write the key itself into the
-        file.
+    Remedy: set the variable before the program starts, or store the key in the keyring; never
+        write the key itself into the file.
     """
     found = Finding("AF505")
     find = found.error if resolved.clock == "real" else found.hint
@@ -140,11 +141,12 @@ def credentials_are_set(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         names, _ = made(resource.resource.credentials)
         for name in names or ():
-            if not os.environ.get(name, "").strip():
+            if credentials.missing(name, is_for_now=resolved.clock == "real"):
                 yield find(
                     "the environment variable {variable}, the credential of resource"
-                    " {resource}, is not set",
-                    "set {variable} before the program starts, or name another one",
+                    " {resource}, is not set, and the keyring has no such key",
+                    "set {variable} before the program starts, store the key in the keyring, or"
+                    " name another one",
                     node=node,
                     variable=shown_safely(name),
                     resource=resource.entry.id,
