@@ -5,9 +5,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+LIVE := .venv/.live
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all check format lock wheels clean
+.PHONY: help setup run live test test-live test-all check format lock wheels clean
 
 help:  ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -20,8 +21,17 @@ $(READY): packaging/requirements.lock packaging/bootstrap.py pyproject.toml runt
 run: $(READY)  ## Open the slow-speech example in the studio and run it.
 	@$(BIN)/python packaging/run.py
 
+live: $(LIVE)  ## Fetch a small real model once (127 MB) and watch it stream through a graph.
+	@$(BIN)/python packaging/run.py graphs/live/local-model.aiflow.json
+
+$(LIVE): packaging/live.lock $(READY)
+	@$(PYTHON) packaging/bootstrap.py --with-local-model
+
 test: $(READY)  ## Run the tests (without those marked slow, soak or live).
 	$(BIN)/pytest -n 2
+
+test-live: $(LIVE)  ## Run the tests that ask the real model.
+	$(BIN)/pytest -m live tests/live
 
 test-all: $(READY)  ## Run the slow tests and the soaks too (several minutes).
 	$(BIN)/pytest -n 2 -m "not live"
@@ -36,7 +46,7 @@ format: $(READY)  ## Format and mend what ruff can.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock:  ## Pin all packages anew into packaging/requirements.lock.
+lock:  ## Pin all packages anew into packaging/requirements.lock and live.lock.
 	@$(PYTHON) packaging/lock.py
 
 wheels: $(READY)  ## Build both wheels into dist/.

@@ -52,7 +52,7 @@ def write(uv: Path, lock: Path, asked: list[str], wanted: str = "") -> None:
     """
     # Without the old file uv starts from nothing, so that old pins do not stay for ever.
     (ROOT / lock).unlink(missing_ok=True)
-    command = [uv, *_COMPILE, *asked, "-o", str(lock)]
+    command = [str(uv), *_COMPILE, *asked, "-o", str(lock)]
     subprocess.run(
         command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, input=wanted, text=True
     )
