@@ -11,6 +11,7 @@ AiFlowError
 │   ├── DeadlockError           guardians wait for one another in a ring
 │   ├── StallError              an operator call outlasted a deadline
 │   └── SequenceError           a sequence number came twice or too late
+├── RemoteError                 a run in another process cannot be reached, or refuses
 ├── ResourceError               a resource could not start (credential not set, file missing)
 ├── TraceError                  a trace file cannot be read or written
 ├── ToolError                   a tool could not be called, or failed
@@ -152,6 +153,10 @@ class SequenceError(EngineError):
         super().__init__(f"sequence {sequence} came twice or too late (next due: {expected})")
         self.sequence = sequence
         self.expected = expected
+
+
+class RemoteError(AiFlowError):
+    """A run in another process cannot be served or reached, or refuses what it is asked."""
 
 
 class ResourceError(AiFlowError):

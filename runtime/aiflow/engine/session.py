@@ -305,6 +305,11 @@ class Session:
         self._refresh_routes(edge)
         return tap
 
+    @property
+    def tapped(self) -> frozenset[str]:
+        """The edges that somebody looks at."""
+        return frozenset(self._taps)
+
     def outputs(self, after: int = 0) -> list[OutputLine]:
         """Return what nodes showed since line `after`, oldest first, the last 10,000."""
         return self._outputs.after(after)

@@ -1,0 +1,49 @@
+"""Addresses: `host:port` as a person writes it, and which of them only this machine reaches."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from aiflow.errors import RemoteError
+
+LOOPBACK = "127.0.0.1"
+_LAST_PORT = 65535
+_ANNOUNCED = "serving at "
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Return host and port of `host:port`, `[::1]:port`, `:port` or `port`.
+
+    Raises:
+        RemoteError: it is none of them.
+    """
+    host, _, port = text.strip().rpartition(":")
+    if not port.isascii() or not port.isdecimal() or int(port) > _LAST_PORT:
+        raise RemoteError(f"{text!r} is no address; write host:port or port, such as 8080")
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
+def written(host: str, port: int) -> str:
+    """Return an address as `address_of` reads it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_of_this_machine(host: str) -> bool:
+    """Say whether nobody but this machine can reach what listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def announcement(address: str) -> str:
+    """Return the words in which a program says where it serves."""
+    return f"{_ANNOUNCED}{address}"
+
+
+def announced(line: str) -> str | None:
+    """Return the address of a line that announces one, None for any other line."""
+    _, found, address = line.partition(_ANNOUNCED)
+    return address.split()[0].rstrip(";,") if found and address.strip() else None

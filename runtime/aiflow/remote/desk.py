@@ -1,0 +1,140 @@
+"""The desk: what may be asked of a served session, and what is answered, in plain values.
+
+One desk for each client. What a client has opened, a tap or a breakpoint, is closed when it
+goes: nobody would be left to do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from aiflow.compiler.findings import did_you_mean
+from aiflow.engine.session import Session
+from aiflow.engine.taps import TapView
+from aiflow.errors import RemoteError
+
+#: Most rows or lines in one answer; who wants more asks again.
+MOST_ROWS = 1_000
+#: Most letters of shown text in one answer.
+_MOST_LETTERS = 1_000_000
+
+
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """Asks for nothing in particular."""
+
+
+class After(msgspec.Struct, forbid_unknown_fields=True):
+    """Asks for what sinks showed since line `after`."""
+
+    after: int = 0
+
+
+class OfEdge(msgspec.Struct, forbid_unknown_fields=True):
+    """Asks for the last `keep` events of an edge."""
+
+    edge: str
+    keep: int = 100
+
+
+class Change(msgspec.Struct, forbid_unknown_fields=True):
+    """Asks for other policy members of a node."""
+
+    node: str
+    changes: dict[str, Any]
+
+
+class OfTurn(msgspec.Struct, forbid_unknown_fields=True):
+    """Names a turn of a conversation."""
+
+    conversation: str
+    turn: int = 0
+
+
+class Desk:
+    """Answers one client.
+
+    Args:
+        session: what is served.
+
+    Attributes:
+        seen: number of the last shown line that the client was told.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._taps: list[TapView] = []
+        self.seen = 0
+        self._calls: Mapping[str, tuple[type[msgspec.Struct], Callable[[Any], Any]]] = {
+            "snapshot": (Nothing, self._snapshot),
+            "outputs": (After, self._outputs),
+            "tap": (OfEdge, self._tap),
+            "tune": (Change, self._tune),
+            "drain": (Nothing, self._drain),
+            "stop": (Nothing, self._stop),
+            "cancel": (OfTurn, self._cancel),
+        }
+
+    def answer(self, call: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - plain
+        """Do what is asked and return plain values.
+
+        Raises:
+            AiFlowError: it cannot be done; one sentence.
+        """
+        if call not in self._calls:
+            raise RemoteError(
+                f"a run cannot {call}; {did_you_mean(call, self._calls, ', '.join(self._calls))}"
+            )
+        kind, function = self._calls[call]
+        try:
+            asked = msgspec.convert(arguments, kind)
+        except msgspec.ValidationError as error:
+            raise RemoteError(f"{call} cannot be asked so: {error}") from error
+        return function(asked)
+
+    def goodbye(self) -> dict[str, Any]:
+        """Return the last numbers, and the lines that the client has not seen."""
+        return {"snapshot": self._snapshot(Nothing()), "outputs": self._outputs(After(self.seen))}
+
+    def close(self) -> None:
+        """Close what the client has opened."""
+        for tap in self._taps:
+            tap.close()
+        self._taps.clear()
+
+    def _snapshot(self, _: Nothing) -> dict[str, Any]:
+        return self._session.snapshot().to_dict()
+
+    def _outputs(self, asked: After) -> list[dict[str, Any]]:
+        lines: list[dict[str, Any]] = []
+        letters = 0
+        for line in self._session.outputs(asked.after)[:MOST_ROWS]:
+            letters += len(line.text)
+            if lines and letters > _MOST_LETTERS:
+                break
+            lines.append(asdict(line))
+            self.seen = line.number
+        return lines
+
+    def _tap(self, asked: OfEdge) -> list[dict[str, Any]]:
+        keep = max(1, min(asked.keep, MOST_ROWS))
+        is_new = asked.edge not in self._session.tapped
+        tap = self._session.tap(asked.edge, keep)
+        if is_new:  # else whoever has opened it closes it
+            self._taps.append(tap)
+        return tap.rows()[-keep:]
+
+    def _tune(self, asked: Change) -> dict[str, Any]:
+        return asdict(self._session.tune(asked.node, **asked.changes))
+
+    def _drain(self, _: Nothing) -> None:
+        self._session.drain()
+
+    def _stop(self, _: Nothing) -> None:
+        self._session.stop()
+
+    def _cancel(self, asked: OfTurn) -> bool:
+        return self._session.cancel(asked.conversation, asked.turn)
