@@ -29,9 +29,10 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 
 def test_a_plain_resource_asks_for_nothing() -> None:
-    """No secret, no objection, any clock."""
+    """No secret, no objection, any clock, any machine; it serves as what it is."""
     resource = Resource("r", NoResourceParams())
 
     assert resource.credentials() == ()
     assert list(resource.check()) == []
+    assert list(resource.lacks()) == []
     assert resource.needs_real_clock() == ""

@@ -125,6 +125,19 @@ class Pond(Resource[ResourceParams]):
     kind = "pond"
 
 
+class Tank(Resource[WellParams]):
+    """Stands in for a well; below 10 this machine has no pump for it."""
+
+    kind = "tank"
+    serves_as = ("well",)
+    Params = WellParams
+
+    def lacks(self) -> Iterator[str]:
+        """Ask for a pump below 10."""
+        if self.params.depth > 10:
+            yield "there is no pump; buy one"
+
+
 class Bath(Resource[ResourceParams]):
     """One for each conversation."""
 
@@ -151,7 +164,7 @@ class Guess(Operator[Params]):
 
 CATALOG = Catalog.of(
     *(Spring, Pass, Both, Drain, Asks, Sips, Bathes, Guess),
-    resources={"well": Well, "pond": Pond, "bath": Bath},
+    resources={"well": Well, "pond": Pond, "tank": Tank, "bath": Bath},
 )
 
 

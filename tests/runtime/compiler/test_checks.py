@@ -321,6 +321,46 @@ def test_a_resource_of_another_kind_is_refused() -> None:
     assert found.message == "node asks needs a well as water, but pond is of the kind pond"
 
 
+def tanked(**params: Any) -> Graph:
+    """Return a graph whose node asks for a well and is handed a tank."""
+    made = edits.add_resource(asking(), "tank", params=params)
+    return edits.set_resource(made, "asks", "water", "tank")
+
+
+def test_a_resource_can_stand_in_for_another_kind() -> None:
+    """It says for which; where it is the only one that fits, it is what the fix takes."""
+    assert check(tanked(), clock="real").diagnostics == ()
+
+    alone = edits.set_resource(edits.remove_resource(tanked(), "well"), "asks", "water", None)
+    (found,) = check(alone, clock="real").diagnostics
+
+    assert found.code == "AF501"
+    assert found.fix is not None
+    assert found.fix.apply(alone).nodes["asks"].resources == {"water": "tank"}
+
+
+@pytest.mark.parametrize(
+    ("clock", "severity"),
+    [("real", Severity.ERROR), ("virtual", Severity.HINT), (None, Severity.HINT)],
+)
+def test_what_this_machine_lacks_stops_only_a_run_on_it(clock: Any, severity: Severity) -> None:
+    """The graph is right, and another machine may have it."""
+    found = check(tanked(depth=11), clock=clock).diagnostics
+    (lacking,) = [each for each in found if each.code == "AF507"]
+
+    assert lacking.severity is severity
+    assert lacking.message == (
+        "resource tank cannot start on this machine: there is no pump; buy one"
+    )
+
+
+def test_what_nobody_is_handed_may_lack_what_it_likes() -> None:
+    """It is not started."""
+    unused = edits.set_resource(tanked(depth=11), "asks", "water", "well")
+
+    assert check(unused, clock="real").diagnostics == ()
+
+
 def sipping(given: str | None) -> Graph:
     """Return a graph with a node that is handed this as the water that it can do without."""
     resources = {} if given is None else {"water": given}

@@ -74,10 +74,15 @@ class Shop(Resource[ShopParams]):
     Params: ClassVar = ShopParams
 
 
+class Stall(Resource[ResourceParams]):
+    kind = "stall"
+    serves_as = ("shop",)
+
+
 @pytest.fixture
 def catalog() -> Catalog:
-    """Return a catalog of two operators and one resource."""
-    return Catalog.of(Voice, Model, resources={"shop": Shop})
+    """Return a catalog of two operators, a resource, and one that stands in for it."""
+    return Catalog.of(Voice, Model, resources={"shop": Shop, "stall": Stall})
 
 
 @pytest.fixture

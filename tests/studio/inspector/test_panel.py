@@ -526,6 +526,27 @@ def test_a_node_can_be_handed_a_resource_that_is_there(document, selection, pane
     assert document.graph.nodes["model"].resources == {}
 
 
+def test_a_resource_of_a_kind_that_stands_in_can_be_made_and_chosen(
+    document, selection, panel, choose, field, qtbot
+):
+    """After the kind that is asked for; it is no complaint, and it can be chosen again."""
+    _select(selection, "model")
+    combo = field("resources.provider")
+    assert [combo.itemText(row) for row in range(combo.count())][-2:] == ["New shop…", "New stall…"]
+
+    combo.showPopup()
+    for _ in range(2):
+        qtbot.keyClick(combo.view(), Qt.Key.Key_Down)
+    qtbot.keyClick(combo.view(), Qt.Key.Key_Return)
+
+    assert document.graph.nodes["model"].resources == {"provider": "stall"}
+    assert document.graph.resources["stall"].kind == "stall"
+    assert not field("resources.provider.note").text()
+    choose("resources.provider", "none")
+    choose("resources.provider", "stall")
+    assert document.graph.nodes["model"].resources == {"provider": "stall"}
+
+
 def test_a_resource_that_a_node_can_do_without_is_offered_and_not_asked_for(
     document, selection, panel, choose, field
 ):
