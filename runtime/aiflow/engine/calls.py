@@ -23,7 +23,7 @@ from aiflow.engine.waking import wake
 from aiflow.engine.watermarks import input_watermark
 from aiflow.errors import EngineError, OperatorError
 from aiflow.events import Context
-from aiflow.operators.base import Emit
+from aiflow.operators.base import Emit, NextTurn
 
 
 def open_call(lane: Lane, event: Event | None, at: float) -> Call:
@@ -126,8 +126,10 @@ def is_plain(output: object) -> bool:
 
 
 def is_unfinished(payload: object) -> bool:
-    """Say whether this has yet to be awaited or iterated, so that it cannot be meant itself."""
-    return hasattr(payload, "__await__") or isinstance(payload, GeneratorType | AsyncGeneratorType)
+    """Say whether this has yet to be awaited or iterated, or marks a turn: is no payload itself."""
+    return hasattr(payload, "__await__") or isinstance(
+        payload, GeneratorType | AsyncGeneratorType | NextTurn
+    )
 
 
 def check_payload(lane: Lane, payload: object) -> bool:
@@ -139,6 +141,11 @@ def check_payload(lane: Lane, payload: object) -> bool:
 
 
 def _no_payload(lane: Lane, payload: object) -> EngineError:
+    if isinstance(payload, NextTurn):
+        return EngineError(
+            f"node {lane.guardian.id} has NextTurn as an output, which only the stream of a source"
+            " may yield, by itself"
+        )
     kind = type(payload).__name__.replace("_", " ")
     how = "await it" if hasattr(payload, "__await__") else "yield what it yields"
     _drop(payload)

@@ -11,13 +11,14 @@ from aiflow.engine.ending import try_close
 from aiflow.engine.failing import empty, kill
 
 
-def cancel_turn(turn: Turn, terminal: Terminal, at: float) -> None:
+def cancel_turn(turn: Turn, terminal: Terminal, at: float, *, goes_on: bool = False) -> None:
     """End a turn at every node at once; asked from within an operator, when it returns.
 
     Args:
         turn: still open somewhere.
         terminal: CANCEL, or ERROR where the turn is given up because of one.
         at: the time now.
+        goes_on: streams that take turns are left open: the conversation goes on in its next.
     """
     turn.epoch += 1
     turn.given_up_at = at
@@ -25,19 +26,34 @@ def cancel_turn(turn: Turn, terminal: Terminal, at: float) -> None:
         if not lane.is_closed:
             kill(lane, terminal)
     kernel = next(iter(turn.lanes.values())).guardian.kernel
+    end = _end_but_streams if goes_on else _end_everywhere
     if kernel.runlist.is_running:
         # An operator may be on Python's stack now: its event is settled before its lane closes.
-        kernel.runlist.push(_end_everywhere, turn, at)
+        kernel.runlist.push(end, turn, at)
     else:
-        _end_everywhere(turn, at)
+        end(turn, at)
 
 
 def _end_everywhere(turn: Turn, at: float) -> None:
+    stop_sources(turn, Terminal.CANCEL, at)
+    _end_lanes(turn, at)
+
+
+def _end_but_streams(turn: Turn, at: float) -> None:
+    for lane in tuple(turn.lanes.values()):
+        if lane.source is not None and not lane.is_closed:
+            if not lane.source.takes_turns:
+                lane.source.stop(Terminal.CANCEL, at)
+            elif lane.source.hand.pending is not None:
+                lane.source.drop_hand(at)
+                lane.source.go_on()
+    _end_lanes(turn, at)
+
+
+def _end_lanes(turn: Turn, at: float) -> None:
     lanes = tuple(turn.lanes.values())
     for lane in lanes:
-        if lane.source is not None:
-            lane.source.stop(Terminal.CANCEL, at)
-        elif not lane.is_closed:
+        if lane.source is None and not lane.is_closed:
             empty(lane, at)
     for lane in lanes:
         try_close(lane)

@@ -10,6 +10,7 @@ It is long because these classes know one another: apart, each file would import
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
@@ -118,17 +119,24 @@ class Kernel:
     Attributes:
         in_flight: events held by the runtime now, without the one that an operator is
             just being called with inline.
-        active: turns that are open; `shares` says whether there may be more than one.
+        active: conversations that are open; `shares` says whether there may be more than one.
+        fading: turns that still end while the next of their conversation is open.
         fail_turn: ends a turn because of an error, told by whoever met it.
-        turn_ended: called when every lane of a turn has closed.
+        turn_ended: called when every lane of a turn has closed; `stores_closed` when those
+            have that may keep events back.
+        leave_turn: called with a stream that is done with its turn and goes on in the next;
+            the flag says whether it barges in.
+        stream_closed: called with a stream that has ended between two turns.
         refused: node -> the first of its operator's refusals to be closed.
     """
 
     __slots__ = (
         "active",
         "clock",
+        "fading",
         "fail_turn",
         "in_flight",
+        "leave_turn",
         "log",
         "loop",
         "max_in_flight",
@@ -138,6 +146,8 @@ class Kernel:
         "runlist",
         "shares",
         "started_at",
+        "stores_closed",
+        "stream_closed",
         "turn_ended",
     )
 
@@ -149,6 +159,7 @@ class Kernel:
         self.in_flight = 0
         self.max_in_flight = 0
         self.active = 0
+        self.fading = 0
         self.shares = shares
         self.started_at = self.now()
         # Operators at work, and tasks that have been woken: while there is one, what
@@ -158,6 +169,9 @@ class Kernel:
         self.refused: dict[str, StallError] = {}
         self.fail_turn: Callable[[Turn, BaseException], None] = _nobody_listens
         self.turn_ended: Callable[[Turn], None] = _nobody_listens
+        self.stores_closed: Callable[[Turn], None] = _nobody_listens
+        self.leave_turn: Callable[[Any, bool], None] = _nobody_listens
+        self.stream_closed: Callable[[Any], None] = _nobody_listens
 
     def enter(self, events: int = 1) -> None:
         """Count events that the runtime now holds."""
@@ -175,7 +189,8 @@ class Turn:
     Attributes:
         epoch: raised by a cancel; events of an older epoch are not worked on any more.
         in_flight: events of this turn that the runtime holds.
-        open_lanes: nodes at which the turn has not ended.
+        open_lanes: nodes at which the turn has not ended; `open_stores` those of them that may
+            keep events back.
         given_up_at: when it was cancelled, if it was.
         marks: source -> what it marked -> when.
         fault: why it cannot begin, where an operator could not make its state.
@@ -193,6 +208,7 @@ class Turn:
         "marks",
         "number",
         "open_lanes",
+        "open_stores",
         "opened_at",
         "waiting_sources",
     )
@@ -209,6 +225,7 @@ class Turn:
         self.fault: OperatorError | None = None
         self.lanes: dict[str, Lane] = {}
         self.open_lanes = 0
+        self.open_stores = 0
         self.marks: dict[str, dict[str, float]] = {}
         self.waiting_sources: list[Callable[[], None]] = []
 
@@ -509,6 +526,8 @@ class Guardian:
 
     Attributes:
         ports: names of the connected in-ports.
+        has_store: it may keep events back in a turn's state.
+        unasked: events of one turn that may wait here before the others' share is looked at.
         way: INLINE or QUEUED, 0 where the operator is not called on the run list.
         workers: k; 0 while the node `is_paused`, so that nothing more is begun.
         tuned_at, tuned_worker_s: when k was last changed, and the seconds of worker time until
@@ -541,6 +560,7 @@ class Guardian:
         "first_at_s",
         "free",
         "has_finish",
+        "has_store",
         "id",
         "is_limited",
         "is_metered",
@@ -573,6 +593,7 @@ class Guardian:
         "started_s",
         "tuned_at",
         "tuned_worker_s",
+        "unasked",
         "wait",
         "waiters",
         "way",
@@ -593,6 +614,7 @@ class Guardian:
         self.process: Callable[[Any, Any], Any] = operator.process
         self.finish: Callable[[Any], Any] = operator.finish
         self.has_finish = False
+        self.has_store = operator.kept_events() > 0
         self.outputs = frozenset(port.name for port in operator.outputs)
         self.max_outputs = operator.max_outputs
         self.is_source = node.is_source
@@ -615,6 +637,7 @@ class Guardian:
         )
         self.port_depths = [0] * len(node.inputs)
         self.is_limited = kernel.shares
+        self.unasked = 1 if kernel.shares else sys.maxsize
         self.free = 0
         self.way = 0
         self.claimed: Event | None = None
@@ -661,15 +684,23 @@ class Guardian:
                 return False
         elif self.depth >= capacity:
             return False
-        if not self.is_limited or not lane.depth:
+        if lane.depth < self.unasked:
             return True
-        # A place is kept for each open turn that has nothing waiting here, so that one
-        # which cannot leave never stops another. Invariant: those places are there.
-        others = self.kernel.active - len(self.ready)
+        # A place is kept for each open conversation that has nothing waiting here, so that
+        # one which cannot leave never stops another. Invariant: those places are there.
+        kernel = self.kernel
+        others = kernel.active
+        if capacity < others:
+            return True
+        if kernel.fading:
+            waiting = {other.turn.conversation for other in self.ready}
+            others -= len(waiting | {lane.turn.conversation})
+        else:
+            others -= len(self.ready)
         depth = self.depth
         if self.port_capacity and depth >= capacity:
             depth = sum(min(each, self.port_capacity) for each in self.port_depths)
-        return capacity < self.kernel.active or depth + others < capacity
+        return depth + others < capacity
 
     def meter(self, at: float) -> None:
         """Add the time since the last change to what the workers waited for.

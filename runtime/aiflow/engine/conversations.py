@@ -1,16 +1,18 @@
 """Conversations of a session: which wait, which are open, and how each ended.
 
 At most C are open at once, further ones wait in order and are counted. In a session that
-repeats, a new round opens when the last conversation of the round before has ended.
+repeats, a new round opens when the last conversation of the round before has ended. How one
+goes from turn to turn is told in `usher`.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
 
 from aiflow.compiler.plan import Plan
 from aiflow.engine.cells import Turn
+from aiflow.engine.sources import Stream
 from aiflow.metrics.snapshot import Outcome
 from aiflow.operators.base import Source
 
@@ -24,23 +26,62 @@ def number_of(conversation: str) -> int:
     return int(conversation.removeprefix(_LETTER))
 
 
+class Conversation:
+    """One conversation while it is open.
+
+    Invariant: at most two of its turns are open, so what a turn costs beside its events is
+    bounded too, however often somebody barges in.
+
+    Attributes:
+        sources: nodes that stream into it.
+        turn: its newest turn, which `has_ended` or not.
+        fading: the turn before, where that still ends; None where it does not.
+        held: streams that have left the newest turn and wait for the next.
+        is_hasty: the next turn need not wait until the newest has ended everywhere.
+        is_over: there will be no next turn.
+        cancelled: numbers of turns that shall be cancelled when they open.
+    """
+
+    __slots__ = (
+        *("cancelled", "fading", "has_ended", "held", "id", "is_hasty", "is_over"),
+        *("outcome", "sources", "turn"),
+    )
+
+    def __init__(self, id: str, sources: tuple[str, ...], turn: Turn) -> None:
+        self.id = id
+        self.sources = sources
+        self.turn = turn
+        self.has_ended = False
+        self.outcome: Outcome = "active"
+        self.fading: Turn | None = None
+        self.held: list[Stream] = []
+        self.is_hasty = False
+        self.is_over = False
+        self.cancelled: set[int] = set()
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield the open turns, the older first."""
+        if self.fading is not None:
+            yield self.fading
+        if not self.has_ended:
+            yield self.turn
+
+
 class Conversations:
-    """Opens conversations as there is room for them and notes how they end.
+    """Which conversations wait and which are open, and how they and their turns ended.
 
     Args:
         plan: its sources say how many there are.
         repeats: begin a new round when one has ended.
-        open_turn: opens a conversation of that id with those sources.
 
     Attributes:
-        active: open turns by conversation.
+        active: open conversations by id.
         outcomes: by conversation, the last 1,000 opened.
+        turns_ended: how many turns ended in which way.
         has_failed, has_completed: whether any did.
     """
 
-    def __init__(
-        self, plan: Plan, *, repeats: bool, open_turn: Callable[[str, tuple[str, ...]], Turn]
-    ) -> None:
+    def __init__(self, plan: Plan, *, repeats: bool) -> None:
         self._sources = {
             node.id: node.operator.conversations()
             for node in plan.nodes.values()
@@ -49,12 +90,12 @@ class Conversations:
         self._per_round = max(self._sources.values(), default=0)
         self._most = plan.max_conversations
         self._repeats = repeats
-        self._open_turn = open_turn
         self._waiting: deque[tuple[str, int]] = deque()
-        self._cancelled: set[str] = set()
+        self._cancelled: dict[str, set[int]] = {}
         self._named = 0
-        self.active: dict[str, Turn] = {}
+        self.active: dict[str, Conversation] = {}
         self.outcomes: dict[str, Outcome] = {}
+        self.turns_ended: Counter[Outcome] = Counter()
         self.has_failed = False
         self.has_completed = False
         self._next_round()
@@ -69,22 +110,30 @@ class Conversations:
         """Whether none is open and none waits."""
         return not self.active and not self._waiting
 
-    def open_some(self) -> Iterator[tuple[Turn, tuple[str, ...]]]:
-        """Open conversations while there is room; yield each with its sources."""
-        while self._waiting and len(self.active) < self._most:
-            conversation, index = self._waiting.popleft()
-            sources = tuple(node for node, most in self._sources.items() if index < most)
-            turn = self._open_turn(conversation, sources)
-            self.active[conversation] = turn
-            self._note(conversation, "active")
-            yield turn, sources
-            if not self._waiting and not self.active and self._repeats:
-                self._next_round()
+    def turns(self) -> tuple[Turn, ...]:
+        """Return the turns that are open now."""
+        return tuple(turn for each in self.active.values() for turn in each.turns())
 
-    def end(self, turn: Turn, outcome: Outcome) -> None:
+    def next(self) -> tuple[str, tuple[str, ...]] | None:
+        """Take the conversation that has waited longest, with its sources; None without room."""
+        if not self._waiting and not self.active and self._repeats:
+            self._next_round()
+        if not self._waiting or len(self.active) >= self._most:
+            return None
+        conversation, index = self._waiting.popleft()
+        return conversation, tuple(node for node, most in self._sources.items() if index < most)
+
+    def open(self, conversation: Conversation) -> None:
+        """Note that a conversation has been opened."""
+        conversation.cancelled |= self._cancelled.pop(conversation.id, set())
+        self.active[conversation.id] = conversation
+        self._note(conversation.id, "active")
+
+    def end(self, conversation: Conversation) -> None:
         """Note how a conversation ended; the next round, if there is one, may begin."""
-        del self.active[turn.conversation]
-        self._note(turn.conversation, outcome)
+        del self.active[conversation.id]
+        outcome = conversation.outcome
+        self._note(conversation.id, outcome)
         self.has_failed = self.has_failed or outcome == "failed"
         self.has_completed = self.has_completed or outcome == "completed"
         # What failed would fail again, hundreds of times a second where nobody answers.
@@ -107,11 +156,15 @@ class Conversations:
             self._note(conversation, "cancelled")
         self.active.clear()
 
-    def cancel_waiting(self, conversation: str) -> bool:
-        """Cancel a conversation that has not been opened; return whether there was one."""
+    def cancel_waiting(self, conversation: str, turn: int | None) -> bool:
+        """Cancel one that has not been opened, or one of its turns; False where none waits."""
         for entry in self._waiting:
             if entry[0] == conversation:
+                if turn is not None:
+                    self._cancelled.setdefault(conversation, set()).add(turn)
+                    return True
                 self._waiting.remove(entry)
+                self._cancelled.pop(conversation, None)
                 self._note(conversation, "cancelled")
                 if self.is_over and self._repeats:
                     self._next_round()
@@ -121,6 +174,10 @@ class Conversations:
     def as_mapping(self) -> Mapping[str, Outcome]:
         """Return the outcomes, a copy."""
         return dict(self.outcomes)
+
+    def count_turns(self) -> dict[str, int]:
+        """Return how many turns are open and how many ended in which way."""
+        return {"active": len(self.turns()), **dict(sorted(self.turns_ended.items()))}
 
     def _next_round(self) -> None:
         for index in range(self._per_round):

@@ -48,6 +48,11 @@ def _close(lane: Lane) -> None:
     for route in lane.routes.values():
         for _edge, target in route.hops:
             kernel.runlist.push(edge_ended, target, lane.terminal)
-    lane.turn.open_lanes -= 1
-    if not lane.turn.open_lanes:
-        kernel.turn_ended(lane.turn)
+    turn = lane.turn
+    turn.open_lanes -= 1
+    if lane.guardian.has_store:
+        turn.open_stores -= 1
+        if not turn.open_stores:
+            kernel.stores_closed(turn)
+    if not turn.open_lanes:
+        kernel.turn_ended(turn)

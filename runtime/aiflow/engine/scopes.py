@@ -93,6 +93,13 @@ class EngineScope(Scope):
         place = (self.conversation, self.turn, self.node, event.source, event.sequence)
         return "/".join(map(str, (*place, event.part, event.hops)))
 
+    def enter_turn(self, event: Context[Any]) -> None:
+        """Stand in another turn of the conversation; for a source, which keeps its scope."""
+        self.event = event
+        self.turn = event.turn
+        self._random_for = -1
+        self._random = None
+
     def emit_to(self, emit: Callable[[object, str | None], None]) -> None:
         """Say who takes from now on what the operator emits beside its result."""
         self._emit = emit

@@ -15,8 +15,7 @@ from typing import Any
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.compiler.plan import Plan
 from aiflow.engine.build import blocking_workers, build_edges, build_guardians
-from aiflow.engine.cancelling import cancel_turn, stop_sources
-from aiflow.engine.cells import EdgeState, Guardian, Kernel, Terminal, Turn
+from aiflow.engine.cells import EdgeState, Guardian, Kernel, Turn
 from aiflow.engine.conversations import Conversations
 from aiflow.engine.deadlock import find_deadlock
 from aiflow.engine.eventlog import EventLog
@@ -40,9 +39,10 @@ from aiflow.engine.stuck import stuck_calls
 from aiflow.engine.taps import TapView
 from aiflow.engine.tuning import Tuning, apply, bound_now, differences, tuned_plan
 from aiflow.engine.turns import Weaver
+from aiflow.engine.usher import Usher
 from aiflow.engine.workers import WorkerRunner
 from aiflow.errors import AiFlowError, EngineError, StallError
-from aiflow.metrics.snapshot import EdgeStats, Outcome, Phase, Snapshot
+from aiflow.metrics.snapshot import EdgeStats, Phase, Snapshot
 
 #: Seconds that operators get to end after a stop, before they are reported and left behind.
 STOP_DEADLINE_S = 5.0
@@ -117,8 +117,8 @@ class Session:
         self._incoming: dict[str, list[EdgeState]] = {}
         self._outgoing: dict[str, list[EdgeState]] = {}
         self._taps: dict[str, TapView] = {}
-        self._conversations = Conversations(plan, repeats=repeats, open_turn=self._open_turn)
-        self._weaver: Weaver | None = None
+        self._conversations = Conversations(plan, repeats=repeats)
+        self._usher: Usher | None = None
         self._over: asyncio.Future[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._model_first_s: float | None = None
@@ -159,10 +159,7 @@ class Session:
         self._look_for_loop()
         if self._phase == "running":
             self._phase = "draining"
-            self._conversations.open_no_more()
-            kernel = self._the_kernel()
-            for turn in tuple(self._conversations.active.values()):
-                stop_sources(turn, Terminal.END, kernel.now())
+            self._the_usher().drain()
             self._end_if_over()
         elif self._phase == "idle":
             self.stop()
@@ -175,36 +172,38 @@ class Session:
         if self._phase in ENDED or self._is_stopping:
             return
         self._is_stopping = True
-        self._conversations.open_no_more("cancelled")
-        kernel = self._the_kernel()
-        for turn in tuple(self._conversations.active.values()):
-            turn.is_cancelled = True
-            cancel_turn(turn, Terminal.CANCEL, kernel.now())
-        self._set_deadline(kernel)
+        if self._usher is None:
+            self._conversations.open_no_more("cancelled")
+        else:
+            self._usher.stop()
+        self._set_deadline(self._the_kernel())
         self._end_if_over()
 
-    def cancel(self, conversation: str, turn: int = 0) -> bool:
-        """Cancel one turn of a conversation; return False where it had ended already.
+    def cancel(self, conversation: str, turn: int | None = None) -> bool:
+        """Cancel one turn of a conversation, or all of it; False where that had ended already.
 
-        It works before the conversation is open. What has ended stays as it ended.
+        It works before the conversation, or the turn, is open. What has ended stays as it
+        ended. After one cancelled turn the conversation goes on if its source does: if it is
+        done with the turn, or is made to take turns. A stream that is still in the turn is
+        else closed, and the conversation is over.
+
+        Args:
+            conversation: id of the conversation.
+            turn: number of the turn, from 0; None cancels the conversation as a whole.
 
         Raises:
             EngineError: the session has no such conversation.
         """
         self._look_for_loop()
-        active = self._conversations.active.get(conversation)
-        if active is not None and active.number == turn:
-            if active.is_cancelled or active.error is not None:
-                return False
-            active.is_cancelled = True
-            cancel_turn(active, Terminal.CANCEL, self._the_kernel().now())
-            return True
-        if self._conversations.cancel_waiting(conversation):
+        found = None if self._usher is None else self._usher.cancel(conversation, turn)
+        if found is not None:
+            return found
+        if self._conversations.cancel_waiting(conversation, turn):
             self._end_if_over()
             return True
         if conversation in self._conversations.outcomes:
             return False
-        raise EngineError(f"there is no conversation {conversation} turn {turn} in this session")
+        raise EngineError(f"there is no conversation {conversation} in this session")
 
     def tune(self, node: str, **changes: Any) -> Tuning:
         """Give a node another q, k, ρ, o or r from now on: `tune("speech", workers=2)`.
@@ -231,7 +230,7 @@ class Session:
             self.plan = plan
             if kernel.log is not None:
                 kernel.log.tuned(node, tuning.changes, tuning.at)
-            turns = self._conversations.active.values()
+            turns = self._conversations.turns()
             lanes = [turn.lanes[node] for turn in turns if node in turn.lanes]
             apply(self._guardians[node], after, lanes)
         return tuning
@@ -278,6 +277,7 @@ class Session:
             },
             edges={edge.id: edge_stats(edge) for edge in self._edges.values()},
             conversations=self._conversations.as_mapping(),
+            turns=self._conversations.count_turns(),
             waiting_conversations=self._conversations.waiting,
             model_ttft_ms=_ms(self._model_first()),
             ttfpt_ms=_ms(first_s),
@@ -318,7 +318,7 @@ class Session:
         """Return an error for each operator call that did not end after it was cancelled."""
         if self._kernel is None:
             return ()
-        busy = stuck_calls(self._conversations.active.values(), self._kernel.now())
+        busy = stuck_calls(self._conversations.turns(), self._kernel.now())
         return (*self._kernel.refused.values(), *busy)
 
     # How a run goes ---------------------------------------------------------------------
@@ -330,8 +330,6 @@ class Session:
         if clock.is_virtual is not isinstance(loop, VirtualLoop):
             raise EngineError("the session's clock is not the clock of the loop that runs it")
         kernel = Kernel(loop, clock, shares=self.plan.max_conversations > 1)
-        kernel.fail_turn = self._turn_failed
-        kernel.turn_ended = self._turn_ended
         if self._log is not None:
             kernel.log = EventLog(self._log)
         self._kernel = kernel
@@ -370,9 +368,13 @@ class Session:
 
     async def _serve(self, kernel: Kernel, resources: Mapping[str, Any]) -> None:
         self._over = kernel.loop.create_future()
-        self._weaver = Weaver(
+        weaver = Weaver(
             self.plan, kernel, self._guardians, self._edges, resources,
             self._outputs, self._seed, self._input_of,
+        )  # fmt: skip
+        self._usher = Usher(
+            self._conversations, kernel, weaver, self._guardians,
+            note_error=self._note_error, note_end=self._note_marks, on_idle=self._end_if_over,
         )  # fmt: skip
         unwatch = kernel.runlist.watch(self._look_for_deadlock)
         for guardian in self._guardians.values():
@@ -380,7 +382,7 @@ class Session:
                 guardian.runner.open(guardian)
         self._phase = "running"
         try:
-            self._open_conversations()
+            self._usher.open_conversations()
             self._end_if_over()
             await self._wait_over()
         finally:
@@ -440,47 +442,9 @@ class Session:
 
     # Conversations ----------------------------------------------------------------------
 
-    def _open_turn(self, conversation: str, sources: tuple[str, ...]) -> Turn:
-        assert self._weaver is not None
-        kernel = self._the_kernel()
-        kernel.active += 1
-        return self._weaver.open(conversation, sources)
-
-    def _open_conversations(self) -> None:
-        assert self._weaver is not None
-        for turn, sources in self._conversations.open_some():
-            self._weaver.begin(turn, sources)
-
-    def _turn_failed(self, turn: Turn, error: BaseException) -> None:
-        if turn.error is None and not turn.is_cancelled:
-            turn.error = error
-            if self._error is None:
-                self._error = str(error)
-        stop_sources(turn, Terminal.ERROR, self._the_kernel().now())
-
-    def _turn_ended(self, turn: Turn) -> None:
-        # Told from within whatever closed the last lane: the books are closed afterwards.
-        self._the_kernel().runlist.push(self._close_turn, turn, None)
-
-    def _close_turn(self, turn: Turn, _: object) -> None:
-        if turn.conversation not in self._conversations.active:
-            return  # abandoned with its loop
-        kernel = self._the_kernel()
-        outcome: Outcome = "completed"
-        if turn.error is not None:
-            outcome = "failed"
-        elif turn.is_cancelled:
-            outcome = "cancelled"
-        self._note_marks(turn)
-        turn.lanes = {}
-        kernel.active -= 1
-        self._conversations.end(turn, outcome)
-        for guardian in self._guardians.values():
-            if guardian.waiters:
-                guardian.runner.wake(guardian)
-        if self._phase == "running" and not self._is_stopping:
-            self._open_conversations()
-        self._end_if_over()
+    def _note_error(self, error: BaseException) -> None:
+        if self._error is None:
+            self._error = str(error)
 
     def _end_if_over(self) -> None:
         over = self._over
@@ -508,12 +472,9 @@ class Session:
         kernel = self._the_kernel()
         if kernel.open_calls or not self._conversations.active:
             return
-        error = find_deadlock(self._guardians, self._conversations.active.values())
-        if error is None:
-            return
-        for turn in tuple(self._conversations.active.values()):
-            self._turn_failed(turn, error)
-            cancel_turn(turn, Terminal.ERROR, kernel.now())
+        error = find_deadlock(self._guardians, self._conversations.turns())
+        if error is not None:
+            self._the_usher().fail_all(error)
 
     # Numbers ----------------------------------------------------------------------------
 
@@ -521,6 +482,10 @@ class Session:
         if self._kernel is None:
             raise EngineError("the session has not started")
         return self._kernel
+
+    def _the_usher(self) -> Usher:
+        assert self._usher is not None  # there is one from the first conversation on
+        return self._usher
 
     def _note_marks(self, turn: Turn) -> None:
         for marks in turn.marks.values():
@@ -530,7 +495,7 @@ class Session:
                     self._model_first_s = took_s
 
     def _model_first(self) -> float | None:
-        for turn in self._conversations.active.values():
+        for turn in self._conversations.turns():
             self._note_marks(turn)
         return self._model_first_s
 
@@ -560,7 +525,7 @@ class Session:
             self._refresh_routes(edge)
 
     def _refresh_routes(self, edge: EdgeState) -> None:
-        for turn in self._conversations.active.values():
+        for turn in self._conversations.turns():
             lane = turn.lanes.get(edge.plan.source)
             if lane is not None:
                 lane.routes[edge.plan.source_port].refresh()

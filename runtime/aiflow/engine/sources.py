@@ -2,7 +2,8 @@
 
 A source is asked for its next payload only when the last has left, so fullness downstream
 reaches whatever it reads from. An iterator is pulled inline, in line with all other sources
-of the loop; an async iterator on a task, which alone opens and closes it.
+of the loop; an async iterator on a task, which alone opens and closes it. Between two turns a
+stream has no lane of its own, and is held until the next turn has opened.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from aiflow.engine.waking import sleep_until_woken, wake
 from aiflow.errors import EngineError
 from aiflow.events import Context
 from aiflow.metrics.instruments import FINE_S
-from aiflow.operators.base import Emit, Source
+from aiflow.operators.base import Emit, NextTurn, Source
 
 
 class SourceRunner:
@@ -57,8 +58,9 @@ class Stream:
         outputs: what the operator's `stream` returned.
 
     Attributes:
+        lane: where it streams into; while the stream `is_held`, the one that it has left.
         stop_with: how the stream ends before its time; NONE while it may go on.
-        sequence: of the last event; -1 before the first.
+        sequence: of the last event of the turn; -1 before the first.
     """
 
     def __init__(self, lane: Lane) -> None:
@@ -68,8 +70,14 @@ class Stream:
         self.hand = Call(lane, None)
         self.stop_with = Terminal.NONE
         self.sequence = -1
+        self.is_held = False
         self._most = lane.guardian.node.max_in_flight
         lane.source = self
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether a cancelled turn leaves the stream open."""
+        return takes_turns(self.lane)
 
     @property
     def is_full(self) -> bool:
@@ -77,11 +85,18 @@ class Stream:
         return self._most is not None and self.lane.turn.in_flight >= self._most
 
     def make(self, output: Any, at: float) -> tuple[Route, Event] | None:  # noqa: ANN401
-        """Return the event for an output and its way; None where it has nowhere to go."""
+        """Return the event for an output and its way; None for a mark, or with nowhere to go."""
         created_at = at
         if type(output) is Emit and output.created_at is not None:
             created_at = output.created_at
-        route, payload = way_of(self.lane, output)
+        try:
+            route, payload = way_of(self.lane, output)
+        except EngineError:
+            # Found as what is no payload, so that no event is asked whether it is a mark.
+            if not isinstance(output, NextTurn):
+                raise
+            self.leave_turn(output)
+            return None
         if payload is None or not route.hops:
             self.guardian.processed += 1
             return None
@@ -129,6 +144,29 @@ class Stream:
     def stop(self, terminal: Terminal, at: float) -> None:
         """End the stream: at once for CANCEL, else when what is in hand has left."""
 
+    def leave_turn(self, mark: NextTurn) -> None:
+        """Be done with the turn, and wait for the next: it may open before this returns."""
+        if not self.stop_with:
+            self.is_held = True
+            self.kernel.leave_turn(self, mark.barge_in)
+
+    def detach(self, terminal: Terminal) -> None:
+        """End the turn that the stream has left at the source."""
+        lane = self.lane
+        lane.source = None
+        lane.terminal = max(lane.terminal, terminal)
+        lane.open_edges = 0
+        try_close(lane)
+
+    def enter_turn(self, lane: Lane) -> None:
+        """Go on, in another turn of the conversation."""
+        self.lane = lane
+        self.hand = Call(lane, None)
+        self.sequence = -1
+        self.is_held = False
+        lane.source = self
+        self.go_on()
+
     def drop_hand(self, at: float) -> None:
         """Settle the event in hand as cancelled."""
         if self.hand.pending is not None:
@@ -140,7 +178,11 @@ class Stream:
                 self.kernel.log.settled(self.guardian.id, event, "cancelled", at)
 
     def end(self, terminal: Terminal) -> None:
-        """End the turn at the source."""
+        """End the turn at the source; between two turns, say that there will be no next."""
+        if self.is_held:
+            self.is_held = False
+            self.kernel.stream_closed(self)
+            return
         lane = self.lane
         lane.terminal = max(lane.terminal, terminal)
         lane.open_edges = 0
@@ -226,7 +268,7 @@ class PulledStream(Stream):
             self.fail(error)
             return None
         if made is None:
-            return True
+            return None if isinstance(output, NextTurn) else True
         if self.lane.is_dead:
             self.guardian.cancelled += 1
             return True
@@ -243,6 +285,12 @@ class PulledStream(Stream):
         self.fail(error)
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise error
+
+    def leave_turn(self, mark: NextTurn) -> None:
+        """Be done with the turn, and wait for the next: it may open before this returns."""
+        if self.stop_with:
+            self._close(self.stop_with)
+        super().leave_turn(mark)
 
     def go_on(self) -> None:
         """Get in line again."""
@@ -283,6 +331,12 @@ class TaskStream(Stream):
         name = f"aiflow source {self.guardian.id} {lane.turn.conversation}"
         self.task = self.kernel.loop.create_task(self._run(), name=name)
 
+    def leave_turn(self, mark: NextTurn) -> None:
+        """Be done with the turn, and wait for the next: it may open before this returns."""
+        self.kernel.runlist.begin()
+        super().leave_turn(mark)
+        self.kernel.runlist.end()
+
     def go_on(self) -> None:
         """Wake the task."""
         if self._wake is not None:
@@ -295,6 +349,7 @@ class TaskStream(Stream):
         self.stop_with = max(self.stop_with, terminal)
         if terminal is Terminal.CANCEL:
             self.drop_hand(at)
+        if self.hand.pending is None:
             self.go_on()
         if self._is_asking and self.task is not asyncio.current_task(self.kernel.loop):
             self.task.cancel()
@@ -357,6 +412,8 @@ class TaskStream(Stream):
                     runlist.end()
                     if not has_left:
                         await self._wait()
+                elif self.is_held and not self.stop_with:
+                    await self._wait()
                 events += 1
                 if now() >= self._slice_end or events > runlist.limit:
                     events = 0
@@ -389,11 +446,17 @@ class TaskStream(Stream):
             guardian.service.record(at - asked_at)
 
     async def _wait(self) -> None:
-        if self.hand.pending is None and not self.is_full:
+        if self.hand.pending is None and not (self.is_full or self.is_held):
             return
         self._wake = self.kernel.loop.create_future()
         await sleep_until_woken(self.kernel, self._wake)
         self._wake = None
+
+
+def takes_turns(lane: Lane) -> bool:
+    """Say whether a source's stream goes on after a turn of it has been cancelled."""
+    operator = lane.guardian.node.operator
+    return isinstance(operator, Source) and operator.takes_turns
 
 
 def open_stream(lane: Lane) -> Stream | None:

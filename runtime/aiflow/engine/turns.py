@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from aiflow.compiler.plan import NodePlan, Plan
-from aiflow.engine.cells import EdgeState, Guardian, Kernel, Lane, Route, Turn
+from aiflow.engine.cells import EdgeState, Guardian, Kernel, Lane, Route, Terminal, Turn
 from aiflow.engine.conversations import number_of
 from aiflow.engine.outputs import Outputs
 from aiflow.engine.scopes import EngineScope
-from aiflow.engine.sources import Stream, open_stream
+from aiflow.engine.sources import Stream, open_stream, takes_turns
 from aiflow.errors import OperatorError
 from aiflow.events import Context
 from aiflow.metrics.instruments import Histogram
@@ -61,13 +61,28 @@ class Weaver:
     seed: int
     input_of: Callable[[str], str | None]
 
-    def open(self, conversation: str, sources: tuple[str, ...]) -> Turn:
-        """Open the first turn of a conversation, with lanes but without streams yet."""
-        turn = Turn(conversation, 0, self.kernel.now())
+    def open(
+        self,
+        conversation: str,
+        number: int,
+        sources: tuple[str, ...],
+        scopes: Mapping[str, EngineScope] | None = None,
+    ) -> Turn:
+        """Open a turn of a conversation, with lanes but without streams yet.
+
+        Args:
+            conversation: its id.
+            number: of the turn, from 0.
+            sources: nodes that stream into it.
+            scopes: those that the streams of earlier turns hold, by node.
+        """
+        turn = Turn(conversation, number, self.kernel.now())
+        scopes = scopes or {}
         reached = self._reached(sources)
         for node, guardian in self.guardians.items():
             if node in reached:
-                turn.lanes[node] = self._lane(guardian, turn)
+                turn.lanes[node] = self._lane(guardian, turn, scopes.get(node))
+                turn.open_stores += guardian.has_store
         for lane in turn.lanes.values():
             self._wire(lane, turn)
         for node in sources:
@@ -81,6 +96,8 @@ class Weaver:
             lane = turn.lanes[node]
             if turn.fault is not None:
                 Stream(lane).fail(turn.fault)
+            elif turn.is_cancelled and not takes_turns(lane):
+                Stream(lane).end(Terminal.CANCEL)
             elif not lane.is_closed:
                 open_stream(lane)
 
@@ -96,20 +113,23 @@ class Weaver:
                     todo.append(target)
         return reached
 
-    def _lane(self, guardian: Guardian, turn: Turn) -> Lane:
+    def _lane(self, guardian: Guardian, turn: Turn, scope: EngineScope | None) -> Lane:
         node = guardian.node
         wanted = node.resources or {}
         blank: Context[Any] = Context(
             None, turn.conversation, turn.number, guardian.id, 0, created_at=turn.opened_at
         )
-        scope = EngineScope(
-            guardian.id,
-            self.kernel.clock,
-            {name: self.resources[id_] for name, id_ in wanted.items()},
-            frozenset(port for port, edges in (node.edges_out or {}).items() if edges),
-            blank,
-            self.seed,
-        )
+        if scope is None:
+            scope = EngineScope(
+                guardian.id,
+                self.kernel.clock,
+                {name: self.resources[id_] for name, id_ in wanted.items()},
+                frozenset(port for port, edges in (node.edges_out or {}).items() if edges),
+                blank,
+                self.seed,
+            )
+        else:
+            scope.enter_turn(blank)
         scope.state = _state_of(node, turn)
         scope.input = self.input_of(turn.conversation)
         scope.number = number_of(turn.conversation)

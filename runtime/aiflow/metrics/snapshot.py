@@ -112,6 +112,7 @@ class Snapshot:
         bound: most events the runtime may hold; None where a queue is unlimited.
         in_flight: events held now; `max_in_flight` the most so far.
         conversations: outcome by conversation id; the last 1,000 opened.
+        turns: how many turns are `active`, and how many ended in each way.
         model_ttft_ms: request sent to first provider delta, None before that.
         ttfpt_ms: request sent to first descendant processed at a measured sink.
         waiting_requests: requests that wait for the limits of their provider.
@@ -128,6 +129,7 @@ class Snapshot:
     nodes: Mapping[str, NodeStats]
     edges: Mapping[str, EdgeStats]
     conversations: Mapping[str, Outcome]
+    turns: Mapping[str, int] = field(default_factory=dict)
     waiting_conversations: int = 0
     model_ttft_ms: float | None = None
     ttfpt_ms: float | None = None

@@ -58,6 +58,22 @@ class Emit(NamedTuple):
     created_at: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NextTurn:
+    """What a source's stream yields between two turns of its conversation; no payload.
+
+    What it yields afterwards belongs to the next turn: its number is one higher, its sequence
+    starts anew, and every node that the source reaches begins it with a new state. The source
+    is asked for no more until the next turn has opened.
+
+    Attributes:
+        barge_in: give the present turn up, as each node's `cancel` says, and open the next at
+            once; without it the next one opens when the present one has ended everywhere.
+    """
+
+    barge_in: bool = False
+
+
 P = TypeVar("P", bound=Params)
 
 
@@ -148,9 +164,16 @@ class Operator(Generic[P]):
 
 
 class Source(Operator[P]):
-    """An operator without inputs: it opens conversations and streams into them."""
+    """An operator without inputs: it opens conversations and streams into them.
+
+    Attributes:
+        takes_turns: a cancelled turn does not close the stream: what it still yields of that
+            turn is discarded, and with `NextTurn` it goes on. Where it is False, as for a model
+            that is paid for every word, the stream is closed with its turn.
+    """
 
     category: ClassVar[str] = "sources"
+    takes_turns: ClassVar[bool] = False
 
     def conversations(self) -> int:
         """Return how many conversations one run opens here, 1 or more."""
@@ -161,7 +184,7 @@ class Source(Operator[P]):
         return None
 
     def stream(self, scope: Scope) -> Iterator[Any] | AsyncIterator[Any]:
-        """Yield the payloads (or `Emit`s) of one conversation's turn.
+        """Yield the payloads (or `Emit`s) of one conversation, `NextTurn` between its turns.
 
         The next is asked for only when the last has left, so a source that reads a socket
         stops reading when the graph is full. An iterator never waits for time; an async

@@ -41,9 +41,12 @@ class PlanBuilder:
         conversations: int = 1,
         outputs: tuple[str, ...] = ("out",),
         max_in_flight: int | None = None,
+        takes_turns: bool = False,
     ) -> PlanBuilder:
         """Add a source: its payloads for each conversation, or a function of the scope."""
-        operator = make_source(id, stream, conversations=conversations, outputs=outputs)
+        operator = make_source(
+            id, stream, conversations=conversations, outputs=outputs, takes_turns=takes_turns
+        )
         self._nodes[id] = (operator, Policy(), {"max_in_flight": max_in_flight})
         return self
 
@@ -172,6 +175,7 @@ def make_source(
     *,
     conversations: int = 1,
     outputs: tuple[str, ...] = ("out",),
+    takes_turns: bool = False,
 ) -> Source[NoParams]:
     """Return a source operator made of a function or of payloads."""
 
@@ -186,6 +190,7 @@ def make_source(
             "outputs": tuple(Port(port, ANY) for port in outputs),
             "stream": streams,
             "conversations": lambda _: conversations,
+            "takes_turns": takes_turns,
         },
     )
     source: Source[NoParams] = made(NoParams())

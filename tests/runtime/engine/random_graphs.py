@@ -19,6 +19,7 @@ from aiflow.engine.cells import Guardian
 from aiflow.engine.session import Session
 from aiflow.events import Chunk, Message, Payload
 from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.base import NextTurn
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
 from aiflow.testing.virtual import run_virtual
@@ -43,7 +44,12 @@ class NodeSpec:
 
 @dataclass(frozen=True)
 class GraphSpec:
-    """A whole graph: sources by name with (events, pace, is_async), then nodes in order."""
+    """A whole graph: sources by name with (events, pace, is_async), then nodes in order.
+
+    Attributes:
+        marks: source -> (events before it, whether it barges in) of each of its next turns.
+        cancels: (conversation, call at which it is cancelled, turn or None for the whole).
+    """
 
     sources: dict[str, tuple[int, int, bool]]
     nodes: dict[str, NodeSpec]
@@ -51,11 +57,13 @@ class GraphSpec:
     max_conversations: int
     is_droppable: bool
     fails_at: int | None = None
-    cancels: tuple[tuple[int, int], ...] = ()
+    cancels: tuple[tuple[int, int, int | None], ...] = ()
     stops_at: int | None = None
     is_logged: bool = True
     #: (number of the operator call, node, policy members) of each change while it runs.
     tunings: tuple[tuple[int, str, dict[str, Any]], ...] = ()
+    marks: dict[str, tuple[tuple[int, bool], ...]] = field(default_factory=dict)
+    takes_turns: bool = False
 
     def sinks(self) -> list[str]:
         """Return the nodes that nothing comes after."""
@@ -71,6 +79,8 @@ def graphs(
     with_failures: bool = False,
     with_cancels: bool = False,
     with_tunings: bool = False,
+    with_turns: bool = False,
+    with_barge_ins: bool = False,
     kinds: tuple[str, ...] = KINDS,
 ) -> GraphSpec:
     """Return a random graph."""
@@ -97,6 +107,7 @@ def graphs(
             draw(pace),
         )
     conversations = draw(st.integers(1, 3))
+    turns = (None, 0, 1, 2) if with_turns else (None,)
     return GraphSpec(
         sources,
         nodes,
@@ -105,13 +116,31 @@ def graphs(
         is_droppable=draw(st.booleans()),
         fails_at=draw(st.none() | st.integers(1, 30)) if with_failures else None,
         cancels=tuple(
-            draw(st.lists(st.tuples(st.integers(1, conversations), st.integers(0, 40)), max_size=3))
+            draw(
+                st.lists(
+                    st.tuples(
+                        st.integers(1, conversations), st.integers(0, 40), st.sampled_from(turns)
+                    ),
+                    max_size=3,
+                )
+            )
         )
         if with_cancels
         else (),
         stops_at=draw(st.none() | st.integers(0, 40)) if with_cancels else None,
         is_logged=draw(st.booleans()),
         tunings=draw(_tunings(nodes, blocks_only)) if with_tunings else (),
+        marks={name: draw(_marks(barge_ins=with_barge_ins)) for name in sources}
+        if with_turns
+        else {},
+        takes_turns=with_turns and draw(st.booleans()),
+    )
+
+
+def _marks(*, barge_ins: bool) -> st.SearchStrategy[tuple[tuple[int, bool], ...]]:
+    barges = st.booleans() if barge_ins else st.just(False)
+    return st.lists(st.tuples(st.integers(0, 9), barges), max_size=3).map(
+        lambda marks: tuple(sorted(marks))
     )
 
 
@@ -174,7 +203,7 @@ class Run:
     Attributes:
         called: texts that each node's operator was called with, by (node, conversation), in order.
         emitted: texts of outputs in the order in which they left, likewise.
-        terminals: (node, conversation) -> the ends told there.
+        terminals: (node, conversation, turn) -> the ends told there.
         late: what happened at a node after the turn's end there.
         most: most events in flight that a count of the structures found.
     """
@@ -185,7 +214,9 @@ class Run:
     log: list[dict[str, Any]] = field(default_factory=list)
     called: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     emitted: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
-    terminals: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    terminals: dict[tuple[str, str, int], list[str]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     late: list[dict[str, Any]] = field(default_factory=list)
     calls: int = 0
     most: int = 0
@@ -200,22 +231,23 @@ class Run:
         if record["record"] == "tuned":
             return
         place = (record["node"], record["conversation"])
+        here = (*place, record["turn"])
         # What a node still gets after the end is counted as cancelled, and never worked on.
-        if self.terminals[place] and record.get("outcome") != "cancelled":
+        if here in self.terminals and record.get("outcome") != "cancelled":
             self.late.append(record)
         if record["record"] == "emitted":
             self.emitted[place].append(record["payload"]["text"])
         elif record["record"] == "ended":
-            self.terminals[place].append(record["terminal"])
+            self.terminals[here].append(record["terminal"])
 
     def step(self, node: str, text: str) -> None:
         """Note that an operator is called, look at all bounds, and do what the spec plans."""
         self.called[node, text.split(":", maxsplit=1)[0]].append(text)
         self.calls += 1
         self.look()
-        for conversation, at in self.spec.cancels:
+        for conversation, at, turn in self.spec.cancels:
             if at == self.calls:
-                self.session.cancel(f"c{conversation}")
+                self.session.cancel(f"c{conversation}", turn)
         if self.spec.stops_at == self.calls:
             self.session.stop()
         for at, tuned, changes in self.spec.tunings:
@@ -281,7 +313,7 @@ class Run:
         return 1 if guardian.dispatched else 0
 
     def _lanes(self, guardian: Guardian) -> Iterator[Any]:
-        for turn in self.session._conversations.active.values():
+        for turn in self.session._conversations.turns():
             if guardian.id in turn.lanes:
                 yield turn.lanes[guardian.id]
 
@@ -297,9 +329,9 @@ async def _run(noted: Run) -> None:
     noted.session = Session(_plan(noted), seed=1, log=noted.note if noted.spec.is_logged else None)
     task = asyncio.current_task()
     before = asyncio.all_tasks()
-    for conversation, at in noted.spec.cancels:
+    for conversation, at, turn in noted.spec.cancels:
         if at == 0:
-            noted.session.cancel(f"c{conversation}")
+            noted.session.cancel(f"c{conversation}", turn)
     noted.snapshot = await noted.session.run()
     assert task is not None
     left = asyncio.all_tasks() - before
@@ -312,8 +344,12 @@ def _plan(noted: Run) -> Any:
     payload = Chunk if spec.is_droppable else Message
     builder = PlanBuilder(spec.max_conversations)
     for name, (count, pace, is_async) in spec.sources.items():
+        marks = dict(spec.marks.get(name, ()))
         builder.source(
-            name, _source(name, count, pace, is_async, payload), conversations=spec.conversations
+            name,
+            _source(name, (count, pace, is_async), marks, payload),
+            conversations=spec.conversations,
+            takes_turns=spec.takes_turns,
         )
     for name, node in spec.nodes.items():
         _add(builder, name, node, noted, payload)
@@ -323,16 +359,22 @@ def _plan(noted: Run) -> Any:
 
 
 def _source(
-    name: str, count: int, pace: int, is_async: bool, payload: type[Payload]
+    name: str, shape: tuple[int, int, bool], marks: dict[int, bool], payload: type[Payload]
 ) -> Callable[[Scope], Any]:
-    async def waits(scope: Scope) -> AsyncIterator[Payload]:
+    count, pace, is_async = shape
+
+    async def waits(scope: Scope) -> AsyncIterator[Payload | NextTurn]:
         for number in range(count):
             if pace:
                 await scope.sleep(pace * 0.01)
+            if number in marks:
+                yield NextTurn(marks[number])
             yield payload(f"{scope.conversation}:{name}:{number}")
 
-    def pulls(scope: Scope) -> Iterator[Payload]:
+    def pulls(scope: Scope) -> Iterator[Payload | NextTurn]:
         for number in range(count):
+            if number in marks:
+                yield NextTurn(marks[number])
             yield payload(f"{scope.conversation}:{name}:{number}")
 
     return waits if is_async else pulls
@@ -429,14 +471,15 @@ def check_books(noted: Run) -> None:
         assert edge.depth == 0
     if not noted.spec.is_logged:
         return
-    reached = [
-        (node, f"c{number}")
-        for number in range(1, noted.spec.conversations + 1)
-        for node in snapshot.nodes
-    ]
-    for place in reached:
-        if snapshot.conversations.get(place[1]) is not None and noted.terminals.get(place) is None:
-            # Never opened, or not reached by any source that was.
-            assert not noted.called[place]
-        else:
-            assert len(noted.terminals[place]) == 1, place
+    assert all(len(ends) == 1 for ends in noted.terminals.values()), noted.terminals
+    for conversation in {conversation for _, conversation, _ in noted.terminals}:
+        ended = {
+            node for node, whose, turn in noted.terminals if (whose, turn) == (conversation, 0)
+        }
+        assert ended == set(snapshot.nodes), "every source streams into the first turn"
+    for name, conversation in noted.called:
+        if noted.called[name, conversation]:
+            assert (name, conversation, 0) in noted.terminals
+    turns = {(conversation, turn) for _, conversation, turn in noted.terminals}
+    assert sum(snapshot.turns.values()) == len(turns)
+    assert snapshot.turns["active"] == 0

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tests.runtime.engine.random_graphs import GraphSpec, check_books, expected, graphs, run
 
 
-@given(graphs())
+@given(graphs(with_turns=True))
 @settings(max_examples=150)
 def test_every_node_is_called_with_exactly_what_the_graph_makes(spec: GraphSpec) -> None:
     """Under block nothing is lost, doubled or made up, whatever the queues and workers."""
@@ -24,7 +24,7 @@ def test_every_node_is_called_with_exactly_what_the_graph_makes(spec: GraphSpec)
     assert called == expected(spec)
 
 
-@given(graphs())
+@given(graphs(with_turns=True))
 @settings(max_examples=100)
 def test_events_leave_an_ordering_node_as_they_came(spec: GraphSpec) -> None:
     """With one worker or a reorder buffer, outputs stand in the order of their inputs."""
@@ -68,7 +68,26 @@ def test_a_failing_operator_ends_its_conversation_and_no_other(spec: GraphSpec) 
         assert outcomes["failed"] <= 1
 
 
-@given(graphs(blocks_only=False, with_failures=True, with_cancels=True))
+@given(graphs(blocks_only=False, with_turns=True, with_barge_ins=True))
+@settings(max_examples=150)
+def test_a_barge_in_ends_its_turn_and_no_conversation(spec: GraphSpec) -> None:
+    """The conversation goes on, each turn ends once at each node, and the books are even."""
+    noted = run(spec)
+
+    check_books(noted)
+    if "error" not in [how for node in spec.nodes.values() for _, how in node.before]:
+        assert "failed" not in noted.snapshot.conversations.values() or not spec.is_droppable
+
+
+@given(
+    graphs(
+        blocks_only=False,
+        with_failures=True,
+        with_cancels=True,
+        with_turns=True,
+        with_barge_ins=True,
+    )
+)
 @settings(max_examples=250)
 def test_a_cancelled_turn_is_over_at_once_and_leaves_nothing(spec: GraphSpec) -> None:
     """Cancel and stop, from within any operator call, leave no event, task or second end."""
@@ -78,7 +97,15 @@ def test_a_cancelled_turn_is_over_at_once_and_leaves_nothing(spec: GraphSpec) ->
     assert "active" not in noted.snapshot.conversations.values()
 
 
-@given(graphs(blocks_only=False, with_failures=True, with_cancels=True))
+@given(
+    graphs(
+        blocks_only=False,
+        with_failures=True,
+        with_cancels=True,
+        with_turns=True,
+        with_barge_ins=True,
+    )
+)
 @settings(max_examples=40)
 def test_the_same_run_twice_writes_the_same_log(spec: GraphSpec) -> None:
     """On the virtual clock plan and seed decide everything."""

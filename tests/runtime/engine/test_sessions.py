@@ -204,7 +204,7 @@ def test_an_unknown_conversation_is_named() -> None:
     """A wrong id is a mistake, not a conversation that has ended."""
     session = Session(PlanBuilder(1).source("s", []).sink("k", nothing).edge("s", "k").build())
 
-    with pytest.raises(EngineError, match="no conversation c9 turn 0"):
+    with pytest.raises(EngineError, match="no conversation c9"):
         session.cancel("c9")
 
 

@@ -30,7 +30,7 @@ def marks(builder: PlanBuilder, node: str, times: list[float]) -> list[float]:
         found: list[float] = []
 
         def look() -> None:
-            turn = session._conversations.active["c1"]
+            turn = session._conversations.active["c1"].turn
             found.append(edge_watermark(turn, node, "s"))
 
         for at in times:
@@ -115,7 +115,7 @@ def test_parts_are_told_apart_behind_a_merge_and_forgotten_in_time() -> None:
                 place = (event.sequence, event.part)
                 assert place not in numbers
                 numbers.add(place)
-                parts = session._conversations.active["c1"].lanes["m"].parts
+                parts = session._conversations.active["c1"].turn.lanes["m"].parts
                 assert parts is not None
                 sizes.append(len(parts))
 
