@@ -25,6 +25,7 @@ from aiflow_studio.app.commands import Commands, Parts
 from aiflow_studio.app.crash import CrashReporter
 from aiflow_studio.app.errands import Errands
 from aiflow_studio.app.files import FileDesk, examples
+from aiflow_studio.app.keys import change_key
 from aiflow_studio.app.menus import (
     fill_choice,
     fill_examples,
@@ -213,6 +214,7 @@ class Studio(QObject):
         self.canvas.wire_dropped.connect(self._open_search)
         self.editor.refused.connect(lambda sentence: self.bar.say(sentence, "error"))
         self.search.chosen.connect(self._add_where_searched)
+        self.inspector.key_wanted.connect(self._change_key)
         self.canvas.zoomed.connect(self.window.status.show_zoom)
         self.window.status.show_zoom(self.canvas.zoom())
 
@@ -298,6 +300,13 @@ class Studio(QObject):
     def _add_where_searched(self, operator: str) -> None:
         self.editor.add(operator, self._search_at, self._search_wire)
         self.canvas.widget().setFocus()
+
+    def _change_key(self, name: str) -> None:
+        self.errands.run(self._ask_for_key(name), "key")
+
+    async def _ask_for_key(self, name: str) -> None:
+        if await change_key(self.window, name, lambda sentence: self.bar.say(sentence, "ok")):
+            self.linter.check_anew()
 
     def _reveal(self, item: str) -> None:
         self.canvas.reveal(item)

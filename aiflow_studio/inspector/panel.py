@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
 
 from aiflow.compiler.compile import Compiled
@@ -37,9 +37,14 @@ _Drafts = dict[str, dict[str, Draft]]
 class InspectorPanel(QWidget):
     """The right dock.
 
+    Signals:
+        key_wanted(str): a person wants to store the key of that name.
+
     Args:
         document: what is edited. `selection`: what is shown. `catalog`: what operators ask for.
     """
+
+    key_wanted = Signal(str)
 
     def __init__(
         self,
@@ -52,7 +57,9 @@ class InspectorPanel(QWidget):
         super().__init__(parent)
         self.setObjectName("inspector")
         self.setAccessibleName("Inspector")
-        self._desk = Desk(document, selection, catalog, theme, Steps(document))
+        self._desk = Desk(
+            document, selection, catalog, theme, Steps(document), wants_key=self.key_wanted.emit
+        )
         self._compiled: Compiled | None = None
         self._snapshot: Snapshot | None = None
         self._drafts: dict[_Target, _Drafts] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QRectF, QSize, Qt
@@ -24,6 +24,7 @@ class Desk:
 
     Attributes:
         base: folder that relative paths start from, None while the graph has no file.
+        wants_key: called with the name of a key that a person wants to store.
     """
 
     document: Document
@@ -32,6 +33,7 @@ class Desk:
     theme: Theme
     steps: Steps
     base: Path | None = None
+    wants_key: Callable[[str], None] = field(default=lambda name: None)
 
 
 class Section(QWidget):

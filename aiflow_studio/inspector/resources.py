@@ -9,11 +9,12 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from aiflow.graph import edits
-from aiflow.graph.model import Graph, Node
+from aiflow.graph.model import Graph, Node, Resource
 from aiflow.graph.values import UNSET, merged
 from aiflow.operators.base import Operator
 from aiflow_studio.inspector.editors import ChoiceBox
 from aiflow_studio.inspector.form import Form
+from aiflow_studio.inspector.keys import KeyButtons, key_names
 from aiflow_studio.inspector.labels import set_columns, text_label
 from aiflow_studio.inspector.parts import Desk, Fold, Section
 
@@ -78,8 +79,10 @@ class _ResourceRow(QWidget):
         self._grid.addWidget(self._choice, 0, 2, 1, 2)
         self._note = text_label("", "muted", wraps=True)
         self._note.setObjectName(f"resources.{name}.note")
+        self._keys = KeyButtons(f"resources.{name}.key", desk.wants_key, self)
         self._column.addWidget(top)
         self._column.addWidget(self._note)
+        self._column.addWidget(self._keys)
 
     def show_graph(self, graph: Graph, node: Node) -> None:
         """Show the choice, and the fields of what is chosen."""
@@ -91,12 +94,20 @@ class _ResourceRow(QWidget):
             self._bound = bound
         if resource is not None and self.form is not None:
             self.form.show_given(resource.params)
+        self._show_keys(bound, resource)
         self._note.setText(self._sentence(graph, bound))
         is_missing = resource is None and (self._is_needed or bound is not None)
         self._note.setProperty("role", "reason" if is_missing else "muted")
         self._note.style().unpolish(self._note)
         self._note.style().polish(self._note)
         self._note.setVisible(bool(self._note.text()))
+
+    def _show_keys(self, bound: str | None, resource: Resource | None) -> None:
+        described = None if resource is None else self._desk.catalog.resources.get(resource.kind)
+        names: tuple[str, ...] = ()
+        if described is not None and resource is not None:
+            names = key_names(described, bound or "", resource.params)
+        self._keys.show_names(names)
 
     def _fill(self, graph: Graph, bound: str | None) -> None:
         ids = [id for id, each in graph.resources.items() if self._fits(each.kind)]
@@ -148,7 +159,8 @@ class _ResourceRow(QWidget):
         form.visit_ended.connect(self._desk.steps.end_visit)
         self.form = form
         self._fold = Fold(f"Settings of {resource}", f"{prefix}.edit", form, self)
-        self._column.addWidget(self._fold)
+        # The keys stand below what names them.
+        self._column.insertWidget(self._column.indexOf(self._keys), self._fold)
         # One that says nothing yet is there to be filled in.
         self._fold.open(not self._desk.document.graph.resources[resource].params)
 
