@@ -7,7 +7,13 @@ AiFlowError
 ├── PluginError                 an operator, dialect, resource or loop cannot be loaded
 ├── EngineError                 a running session broke down or was misused
 │   ├── OperatorError           an operator raised; keeps the node and the operator's own error
+│   ├── TryTimeoutError         one try of an event, or all of them, took too long
+│   ├── Indeterminate           an effect that must happen once has begun, and no answer came
+│   ├── NotStarted              raised by an operator: its effect has not begun, try again
+│   ├── DeadlineError           a conversation took longer than the session allows
 │   ├── QueueOverflowError      a full queue whose overflow is `error` refused an event
+│   ├── LoopOverflowError       more came back over a feedback edge than has a place
+│   ├── HopsSpentError          an event came back more often than its feedback edge lets it
 │   ├── DeadlockError           guardians wait for one another in a ring
 │   ├── StallError              an operator call outlasted a deadline
 │   └── SequenceError           a sequence number came twice or too late
@@ -89,12 +95,86 @@ class OperatorError(EngineError):
     Attributes:
         node: the node whose operator raised.
         conversation: the conversation that ends because of it.
+        attempts: how often the event was tried.
     """
 
-    def __init__(self, node: str, conversation: str, cause: BaseException) -> None:
-        super().__init__(f"node {node} failed in conversation {conversation}: {words_of(cause)}")
+    def __init__(
+        self, node: str, conversation: str, cause: BaseException, attempts: int = 1, note: str = ""
+    ) -> None:
+        tries = f" after {attempts} tries" if attempts > 1 else ""
+        super().__init__(
+            f"node {node} failed in conversation {conversation}{tries}: {words_of(cause)}"
+            + (f" ({note})" if note else "")
+        )
         self.node = node
         self.conversation = conversation
+        self.attempts = attempts
+
+
+class TryTimeoutError(EngineError, TimeoutError):
+    """One try of an event, or all its tries together, took longer than the node's retry allows.
+
+    Attributes:
+        node: where.
+        limit_s: the limit that was passed, seconds.
+        is_total: it is the limit of all tries and waits together.
+    """
+
+    retryable = True
+
+    def __init__(self, node: str, limit_s: float, *, is_total: bool = False) -> None:
+        what = "all tries together" if is_total else "one try"
+        field = "total_timeout_s" if is_total else "timeout_s"
+        super().__init__(
+            f"{what} took longer than {limit_s:g} s; raise {field}, or make the step faster"
+        )
+        self.node = node
+        self.limit_s = limit_s
+        self.is_total = is_total
+
+
+class Indeterminate(EngineError):
+    """An effect that must not be repeated has begun, and nobody knows whether it happened.
+
+    Attributes:
+        node: whose operator has the effect.
+        key: the effect's idempotency key, to look it up where it should have happened.
+    """
+
+    def __init__(self, node: str, conversation: str, key: str, cause: BaseException) -> None:
+        super().__init__(
+            f"node {node} began an effect in conversation {conversation} and got no answer"
+            f" ({words_of(cause)}): it may have happened or not, so it is not tried again;"
+            f" look it up by its key {key}"
+        )
+        self.node = node
+        self.key = key
+
+
+class NotStarted(EngineError):
+    """Raised by an operator whose effect has certainly not begun: it may be tried again.
+
+    The one failure after which even a `non_idempotent` effect is tried again.
+    """
+
+    retryable = True
+
+
+class DeadlineError(EngineError):
+    """A conversation was not done when its time was over.
+
+    Attributes:
+        conversation: which.
+        deadline_s: seconds that it had.
+    """
+
+    def __init__(self, conversation: str, deadline_s: float) -> None:
+        super().__init__(
+            f"conversation {conversation} was not done after {deadline_s:g} s, the time that each"
+            " conversation of this session has; allow more, or find what it waited for"
+        )
+        self.conversation = conversation
+        self.deadline_s = deadline_s
 
 
 class QueueOverflowError(EngineError):
@@ -112,6 +192,40 @@ class QueueOverflowError(EngineError):
         )
         self.node = node
         self.capacity = capacity
+
+
+class LoopOverflowError(EngineError):
+    """More events came back over a feedback edge than there are places kept for them.
+
+    Attributes:
+        edge: id of the edge.
+        places: events that may wait at its end, credit × max_returns.
+    """
+
+    def __init__(self, edge: str, places: int) -> None:
+        super().__init__(
+            f"loop overflow: over edge {edge} more than {places} events came back at once;"
+            " raise max_returns, or let the loop send back less of one item"
+        )
+        self.edge = edge
+        self.places = places
+
+
+class HopsSpentError(EngineError):
+    """An event came back over a feedback edge more often than the edge's hops allow.
+
+    Attributes:
+        edge: id of the edge.
+        hops: feedback edges that an event may cross before it is refused there.
+    """
+
+    def __init__(self, edge: str, hops: int) -> None:
+        super().__init__(
+            f"edge {edge} lets an event return {hops} times, and one came back once more;"
+            " raise hops, or let the loop end sooner"
+        )
+        self.edge = edge
+        self.hops = hops
 
 
 class DeadlockError(EngineError):
@@ -206,12 +320,20 @@ class ToolError(AiFlowError):
             itself raised), `timeout`.
         is_transient: whether the same call may succeed later.
         has_begun: whether the tool may have taken effect; False where nothing was sent to it.
+        retry_after_s: seconds that a server asked to wait; None where it did not.
     """
 
     def __init__(
-        self, message: str, *, kind: str, is_transient: bool = False, has_begun: bool = False
+        self,
+        message: str,
+        *,
+        kind: str,
+        is_transient: bool = False,
+        has_begun: bool = False,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message)
+        self.retry_after_s = retry_after_s
         self.kind = kind
         self.is_transient = is_transient
         self.has_begun = has_begun

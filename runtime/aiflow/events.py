@@ -164,6 +164,21 @@ class Audio(Payload, frozen=True):
     text: str = ""
 
 
+class DeadLetter(Payload, frozen=True):
+    """An event that a node has given up on; it leaves by the port `dead`.
+
+    Attributes:
+        payload: what the event carried. `node`: that gave it up.
+        error: what its last try failed of, one clause.
+        attempts: how often it was tried.
+    """
+
+    payload: Any
+    node: str
+    error: str
+    attempts: int
+
+
 class Control(Payload, frozen=True):
     """What travels as data beside the text.
 

@@ -47,6 +47,7 @@ RETRIEVAL = PortType("retrieval")
 SAFETY = PortType("safety")
 AUDIO = PortType("audio")
 CONTROL = PortType("control")
+DEAD_LETTER = PortType("dead-letter")
 ANY = PortType("any", takes_all=True)
 
 BUILTIN: tuple[PortType, ...] = (
@@ -62,6 +63,7 @@ BUILTIN: tuple[PortType, ...] = (
     SAFETY,
     AUDIO,
     CONTROL,
+    DEAD_LETTER,
     ANY,
 )
 

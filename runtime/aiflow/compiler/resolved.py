@@ -17,10 +17,10 @@ from aiflow.operators.base import Operator, Port
 from aiflow.operators.registry import Catalog
 from aiflow.policies import Policy, SideEffects
 from aiflow.resources import Resource as ResourceType
-from aiflow.types import ANY, PortType, least_common
+from aiflow.types import ANY, DEAD_LETTER, PortType, least_common
 
 #: Every node has it, for events that were given up on.
-DEAD_PORT = Port("dead", ANY, "events that were given up on")
+DEAD_PORT = Port("dead", DEAD_LETTER, "events that were given up on")
 
 
 @dataclass(slots=True)

@@ -45,6 +45,7 @@ class EngineScope(Scope):
         self.turn = event.turn
         self.port = ""
         self.attempt = 1
+        self.deadline: float | None = None
         self.state: Any = None
         self.input: str | None = None
         self._emit = None
@@ -86,10 +87,17 @@ class EngineScope(Scope):
             self._random_for = sequence
         return self._random
 
+    def chance(self, event: Context[Any], attempt: int) -> float:
+        """Return 0 up to 1, keyed by (seed, node, the event's place, attempt)."""
+        key = f"{self._seed} {self._place_of(event)} {attempt}"
+        return random.Random(key).random()
+
     @property
     def idempotency_key(self) -> str:  # type: ignore[override]
         """The same at every attempt of the same effect, different for any other."""
-        event = self.event
+        return self._place_of(self.event)
+
+    def _place_of(self, event: Context[Any]) -> str:
         place = (self.conversation, self.turn, self.node, event.source, event.sequence)
         return "/".join(map(str, (*place, event.part, event.hops)))
 
@@ -113,7 +121,7 @@ class EngineScope(Scope):
         fork = EngineScope(
             self.node, self.clock, self.resources, self.outputs, self.event, self._seed
         )
-        fork.state = self.state
+        fork.state, fork.deadline = self.state, self.deadline
         fork.input, fork.number = self.input, self.number
         fork._emit, fork._show = emit, self._show
         fork._keep, fork._mark = self._keep, self._mark

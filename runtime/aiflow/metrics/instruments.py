@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
+from math import inf
 
 from aiflow.metrics.snapshot import LatencyStats
 
@@ -30,13 +31,15 @@ class Histogram:
     Attributes:
         sum_s: all durations added up, seconds.
         fine: how many were shorter than `FINE_S`.
+        limit_s: what is longer than this is told to whoever counts it.
     """
 
-    __slots__ = ("_coarse", "_coarse_sums_s", "_max_s", "_min_s", "fine", "sum_s")
+    __slots__ = ("_coarse", "_coarse_sums_s", "_max_s", "_min_s", "fine", "limit_s", "sum_s")
 
     def __init__(self) -> None:
         self.sum_s = 0.0
         self.fine = 0
+        self.limit_s = inf
         self._coarse = [0] * (len(_BOUNDS) + 1)
         self._coarse_sums_s = [0.0] * (len(_BOUNDS) + 1)
         self._min_s = _BOUNDS[-1] * _RATIO
@@ -50,8 +53,12 @@ class Histogram:
         else:
             self.record_coarse(duration_s)
 
-    def record_coarse(self, duration_s: float) -> None:
-        """Count one duration of `FINE_S` or more; `sum_s` is the caller's to raise."""
+    def record_coarse(self, duration_s: float) -> bool:
+        """Count one duration of `FINE_S` or more; `sum_s` is the caller's to raise.
+
+        Returns:
+            Whether it is longer than `limit_s`.
+        """
         bucket = bisect_right(_BOUNDS, duration_s)
         self._coarse[bucket] += 1
         self._coarse_sums_s[bucket] += duration_s
@@ -60,6 +67,7 @@ class Histogram:
             self._max_s = duration_s
         if duration_s < self._min_s:  # noqa: PLR1730
             self._min_s = duration_s
+        return duration_s > self.limit_s
 
     def take_back(self, duration_s: float) -> None:
         """Uncount a duration just counted, because more of the same event is to come."""

@@ -23,6 +23,8 @@ class Scope:
         port: name of the in-port the payload came in by; "" in a source and in `finish`.
         sequence: the event's sequence; in `finish` the last one seen.
         attempt: number of this try, from 1.
+        deadline: when this call is given up at the latest, on the session's clock; None where
+            nothing limits it. For whoever asks others, so that they need not work in vain.
         created_at: when the event's first ancestor arrived, seconds on the session's clock.
         state: the state of this conversation's turn (or key); assign to change it.
         resources: name from `requires` -> the started resource.
@@ -42,6 +44,7 @@ class Scope:
         "clock",
         "conversation",
         "created_at",
+        "deadline",
         "idempotency_key",
         "input",
         "node",
@@ -73,6 +76,7 @@ class Scope:
         self.sequence = 0
         self.attempt = 1
         self.created_at = 0.0
+        self.deadline: float | None = None
         self.state: Any = None
         self.random = random.Random(0)
         self.idempotency_key = ""
