@@ -160,7 +160,7 @@ def _node_plan(node: ResolvedNode, is_measured: bool) -> NodePlan:
     leaving: dict[str, list[str]] = {}
     for edge in node.outgoing:
         leaving.setdefault(edge.source.port, []).append(edge.id)
-    arriving = {edge.target.port for edge in node.incoming}
+    arriving = {edge.target.port for edge in node.incoming if edge.feedback is None}
     return NodePlan(
         id=node.id,
         operator=node.operator,
@@ -189,4 +189,5 @@ def _edge_plan(edge: Edge, resolved: Resolved) -> EdgePlan:
         type=resolved.types[edge.id],
         is_detached=is_detached,
         overflow=Overflow(edge.overflow or Overflow.DROP_OLDEST) if is_detached else None,
+        feedback=edge.feedback,
     )

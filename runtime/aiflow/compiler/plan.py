@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from aiflow.graph.model import Feedback
 from aiflow.operators.base import Operator
 from aiflow.policies import Overflow, Policy, SideEffects
 from aiflow.types import PortType
@@ -22,6 +23,7 @@ class EdgePlan:
     Attributes:
         overflow: what a detached edge does at a full queue; None on a strict edge, where the
             target's own policy decides.
+        feedback: limits of an edge that leads back to where a loop begins, None elsewhere.
     """
 
     id: str
@@ -32,6 +34,7 @@ class EdgePlan:
     type: PortType
     is_detached: bool = False
     overflow: Overflow | None = None
+    feedback: Feedback | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class NodePlan:
     Attributes:
         operator: an instance with valid params.
         queue_capacity: effective q; None is unlimited (strategies only).
-        inputs: connected in-ports in the operator's order.
+        inputs: in-ports in the operator's order that an edge leads to, feedback edges aside.
         edges_out: ids of its outgoing edges by out-port, in document order.
         resources: name the operator asks for -> resource id.
         is_measured: TTFPT is taken here.

@@ -17,6 +17,8 @@ from aiflow.operators.scope import Scope
 from aiflow.policies import Overflow, Policy, SideEffects, State
 from aiflow.types import ANY
 
+_ANY_NUMBER = 1 << 40
+
 STRATEGIES = ("aiflow", "aggregate", "callback", "unbounded")
 
 
@@ -124,7 +126,7 @@ def _unbounded(plan: Plan) -> Plan:
             )
             for id, node in plan.nodes.items()
         },
-        edges={id: _strict(edge) for id, edge in plan.edges.items()},
+        edges={id: _without_credit(_strict(edge)) for id, edge in plan.edges.items()},
         bound=None,
     )
 
@@ -132,9 +134,14 @@ def _unbounded(plan: Plan) -> Plan:
 def _callback(plan: Plan) -> Plan:
     one = {"workers": 1, "reorder_capacity": 0, "overflow": Overflow.BLOCK}
     nodes = {}
+    returns: dict[str, int] = {}
+    for edge in plan.edges.values():
+        if edge.feedback is not None:
+            more = edge.feedback.credit * edge.feedback.max_returns
+            returns[edge.target] = returns.get(edge.target, 0) + more
     for id, node in plan.nodes.items():
-        # Each input needs a place of its own in the queue.
-        places = max(1, len(node.inputs))
+        # Each input needs a place of its own in the queue, and so does what comes back.
+        places = max(1, len(node.inputs)) + returns.get(id, 0)
         nodes[id] = replace(
             node,
             policy=node.policy.model_copy(update={**one, "queue_capacity": places}),
@@ -152,6 +159,13 @@ def _callback(plan: Plan) -> Plan:
 def _strict(edge: EdgePlan) -> EdgePlan:
     """Return the edge as one that never drops: where no sender waits, strict holds nobody up."""
     return replace(edge, is_detached=False, overflow=None)
+
+
+def _without_credit(edge: EdgePlan) -> EdgePlan:
+    """Return the edge so that nothing has to wait before a loop; an event's hops stay counted."""
+    if edge.feedback is None:
+        return edge
+    return replace(edge, feedback=replace(edge.feedback, credit=_ANY_NUMBER))
 
 
 def _with_stores(plan: Plan) -> Plan:

@@ -6,8 +6,10 @@ import inspect
 from collections.abc import Mapping
 from concurrent.futures import Executor
 
-from aiflow.compiler.plan import NodePlan, Plan
+from aiflow.compiler.plan import EdgePlan, NodePlan, Plan
 from aiflow.engine.cells import INLINE, QUEUED, EdgeState, Guardian, Kernel, Runner
+from aiflow.engine.feedback import build_loops
+from aiflow.engine.gates import Rows
 from aiflow.engine.inline import InlineRunner
 from aiflow.engine.sources import SourceRunner
 from aiflow.engine.workers import WorkerRunner
@@ -24,6 +26,7 @@ def build_guardians(plan: Plan, kernel: Kernel, executor: Executor | None) -> di
     any plain function and take their declared time.
     """
     guardians = {node.id: _guardian(node, kernel, executor) for node in plan.nodes.values()}
+    kernel.loops = build_loops(plan, guardians)
     for guardian in guardians.values():
         guardian.keeps_runs = _keeps_runs(guardian, plan, guardians)
     return guardians
@@ -32,9 +35,15 @@ def build_guardians(plan: Plan, kernel: Kernel, executor: Executor | None) -> di
 def build_edges(plan: Plan) -> dict[str, EdgeState]:
     """Return the state of each edge, in the plan's order."""
     return {
-        edge.id: EdgeState(edge, plan.nodes[edge.target].inputs.index(edge.target_port))
+        edge.id: EdgeState(edge, _row_of(edge, plan.nodes[edge.target]))
         for edge in plan.edges.values()
     }
+
+
+def _row_of(edge: EdgePlan, target: NodePlan) -> int:
+    """Return the row of the target's queue that an edge leads to; what returns has the last."""
+    ports = target.inputs
+    return len(ports) if edge.feedback is not None else ports.index(edge.target_port)
 
 
 def blocking_workers(plan: Plan) -> int:
@@ -49,6 +58,8 @@ def _guardian(node: NodePlan, kernel: Kernel, executor: Executor | None) -> Guar
     guardian = Guardian(node, kernel, _runner(node, executor))
     operator = node.operator
     guardian.has_finish = type(operator).finish is not Operator.finish
+    if len(guardian.ports) > 1:
+        guardian.gate = Rows(guardian)
     # An operator that awaits takes its time itself.
     if kernel.clock.is_virtual and type(guardian.runner) is InlineRunner:
         guardian.service_s = declared_time_s(node)
@@ -60,6 +71,8 @@ def _guardian(node: NodePlan, kernel: Kernel, executor: Executor | None) -> Guar
 def way_of(guardian: Guardian) -> int:
     """Return the way that an arrival takes into a guardian at rest, by its policy of now."""
     if guardian.service_s is not None or not isinstance(guardian.runner, InlineRunner):
+        return 0
+    if guardian.gate is not None and guardian.gate.picks:
         return 0
     return INLINE if guardian.node.policy.retry.timeout_s is None else QUEUED
 

@@ -111,7 +111,7 @@ def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401
     if type(output) is not lane.plain and not lane.is_dead and is_plain(output):
         lane.plain = type(output)
     call.ready_at = at
-    if payload is None or not route.hops:
+    if payload is None or not route.leads_on:
         return False
     call.route = route
     call.output = payload

@@ -113,6 +113,68 @@ class Runner(Protocol):
         ...
 
 
+class Gate(Protocol):
+    """How a queue is shared out that is more than one row; `gates` tells which are.
+
+    A row is an in-port's part of the queue, or the place of what comes back to a loop.
+
+    Attributes:
+        picks: it may pass by what waits, so that everything has to go through the queue.
+    """
+
+    picks: bool
+
+    def has_place(self, lane: Lane, edge: EdgeState, event: Event) -> bool:
+        """Say whether there is a place for an event that comes over this edge."""
+        ...
+
+    def entered(self, lane: Lane, entry: Entry) -> None:
+        """Note that an entry stands in a lane's row now."""
+        ...
+
+    def left(self, lane: Lane, entry: Entry) -> None:
+        """Note that an entry has left its row."""
+        ...
+
+    def take(self, lane: Lane, at: float) -> tuple[Event, EdgeState] | None:
+        """Take what is to be begun next of a lane; None where nothing may be yet."""
+        ...
+
+    def share_out(self, capacity: int | None) -> None:
+        """Share out another number of places."""
+        ...
+
+    @property
+    def occupied(self) -> int:
+        """Places that are taken or kept for a row, whichever is more, of all rows together."""
+        ...
+
+
+class Circle(Protocol):
+    """The rounds of one turn in a loop; `feedback` tells how they go.
+
+    Attributes:
+        entry: the lane at which events come back. `lanes`: all of the loop, in order.
+        is_over: nothing can come back any more, so that its lanes close like any others.
+    """
+
+    entry: Lane
+    lanes: tuple[Lane, ...]
+    is_over: bool
+
+    def changed(self) -> None:
+        """Have it looked at soon whether something has left the loop, or all has."""
+        ...
+
+
+class LoopOpener(Protocol):
+    """A loop of the session."""
+
+    def open(self, turn: Turn) -> None:
+        """Tie a new turn's lanes in the loop together."""
+        ...
+
+
 class Kernel:
     """What all guardians of a session share.
 
@@ -128,6 +190,7 @@ class Kernel:
             the flag says whether it barges in.
         stream_closed: called with a stream that has ended between two turns.
         refused: node -> the first of its operator's refusals to be closed.
+        loops: those that feedback edges close, each opened with every turn.
     """
 
     __slots__ = (
@@ -139,6 +202,7 @@ class Kernel:
         "leave_turn",
         "log",
         "loop",
+        "loops",
         "max_in_flight",
         "now",
         "open_calls",
@@ -167,6 +231,7 @@ class Kernel:
         self.open_calls = 0
         self.log: Log | None = None
         self.refused: dict[str, StallError] = {}
+        self.loops: tuple[LoopOpener, ...] = ()
         self.fail_turn: Callable[[Turn, BaseException], None] = _nobody_listens
         self.turn_ended: Callable[[Turn], None] = _nobody_listens
         self.stores_closed: Callable[[Turn], None] = _nobody_listens
@@ -238,12 +303,14 @@ class EdgeState:
             each is appended and taken here, and processed and emitted at the sender.
         fanned: likewise those out of a list, which the sender counts as emitted only.
         waiting: senders that wait because of this edge now.
+        feedback: its limits where it leads back to a loop's entry, else None.
     """
 
     __slots__ = (
         "appended",
         "dropped",
         "fanned",
+        "feedback",
         "id",
         "inline",
         "is_detached",
@@ -260,6 +327,7 @@ class EdgeState:
         self.id = plan.id
         self.plan = plan
         self.port = port
+        self.feedback = plan.feedback
         self.is_detached = plan.is_detached
         # A detached edge never holds its sender, so it always has an overflow of its own.
         self.overflow = (plan.overflow or Overflow.DROP_OLDEST) if plan.is_detached else None
@@ -285,16 +353,30 @@ class Route:
         owner, port: the node and its port.
         hops: (edge, lane behind it) in document order; `strict` those that can hold back;
             `backwards` all, the first last, so that what runs inline of it is run first.
+        returns: likewise over the feedback edges, which hold nobody back and tell no end.
+        leads_on: there is any edge.
         lane, edge: the way an event may take inline: the only edge, into a node with one
             in-port, and watched by nobody; None where that is not so.
     """
 
-    __slots__ = ("backwards", "edge", "hops", "lane", "owner", "port", "strict")
+    __slots__ = (
+        "backwards",
+        "edge",
+        "hops",
+        "lane",
+        "leads_on",
+        "owner",
+        "port",
+        "returns",
+        "strict",
+    )
 
     def __init__(self, owner: str, port: str, hops: tuple[tuple[EdgeState, Lane], ...]) -> None:
         self.owner = owner
         self.port = port
-        self.hops = hops
+        self.leads_on = bool(hops)
+        self.returns = tuple(hop for hop in hops if hop[0].feedback is not None)
+        self.hops = hops = tuple(hop for hop in hops if hop[0].feedback is None)
         self.backwards = hops[::-1]
         self.strict = tuple(hop for hop in hops if not hop[0].is_detached)
         self.lane: Lane | None = None
@@ -304,7 +386,7 @@ class Route:
     def refresh(self) -> None:
         """Find the inline way anew, after somebody began or ceased to look, or a lane died."""
         self.lane = self.edge = None
-        if len(self.hops) != 1:
+        if len(self.hops) != 1 or self.returns:
             return
         edge, lane = self.hops[0]
         is_watched = edge.tap is not None or lane.guardian.kernel.log is not None
@@ -316,13 +398,15 @@ class Lane:
     """One turn at one node: its part of the queue, the operator's state, its end.
 
     Attributes:
-        queues: waiting (event, since, edge, stamp), one deque per in-port.
+        queues: waiting (event, since, edge, stamp), one deque per row: the in-ports, and at
+            a loop's entry what has come back.
         depth: their length together.
         claimed: events about to run inline; `calls`: those that are kept as calls, in order.
         dispatched: both together.
         open_edges: in-edges on which the turn has not ended; `terminal`: merged so far.
         is_dead: what arrives or comes back is discarded: cancelled, or failed here.
         before: the routes that lead here.
+        circle: the rounds of the loop that the node is part of, None elsewhere.
         quick: an event without outputs can be settled by counting it.
         plain: class of payloads known to be returned bare; `checked`: of the payload last seen
             to be one, in whatever way it was returned.
@@ -335,6 +419,7 @@ class Lane:
         "before",
         "calls",
         "checked",
+        "circle",
         "depth",
         "dispatched",
         "extra",
@@ -369,7 +454,7 @@ class Lane:
         self.scope = scope
         self.process = guardian.process
         self.service = guardian.service
-        self.queues: tuple[deque[Entry], ...] = tuple(deque() for _ in guardian.ports)
+        self.queues: tuple[deque[Entry], ...] = tuple(deque() for _ in range(guardian.rows))
         self.depth = 0
         self.dispatched = 0
         self.calls: dict[Call, None] = {}
@@ -392,6 +477,7 @@ class Lane:
         self.parts: dict[tuple[str, int], int] | None = None if guardian.keeps_runs else {}
         self.parts_kept = 256
         self.before: list[Route] = []
+        self.circle: Circle | None = None
         self.routes: dict[str, Route] = {}
         self.route: Route | None = None
 
@@ -539,7 +625,7 @@ class Guardian:
         is_metered: some worker waits, so its time is to be shared out: see `meter`.
         keeps_order: events of a lane leave in the order in which they came.
         keeps_runs: outputs of one sequence are made one behind the other.
-        port_capacity: places of each in-port where there are several, else 0.
+        gate: how the queue is shared out among its `rows`, None where there is but one.
         ready: lanes with waiting events, the next to be served first; `finishing` those
             whose `finish` is due.
         waiters: calls that wait for room here, longest first.
@@ -559,6 +645,7 @@ class Guardian:
         "finishing",
         "first_at_s",
         "free",
+        "gate",
         "has_finish",
         "has_store",
         "id",
@@ -579,13 +666,12 @@ class Guardian:
         "outputs",
         "overflow",
         "parked",
-        "port_capacity",
-        "port_depths",
         "ports",
         "process",
         "processed",
         "queue_capacity",
         "ready",
+        "rows",
         "runner",
         "service",
         "service_s",
@@ -630,12 +716,8 @@ class Guardian:
         self.keeps_runs = True
         self.overflow = policy.overflow
         self.ports = node.inputs
-        self.port_capacity = (
-            node.queue_capacity // len(node.inputs)
-            if node.queue_capacity is not None and len(node.inputs) > 1
-            else 0
-        )
-        self.port_depths = [0] * len(node.inputs)
+        self.rows = len(node.inputs)
+        self.gate: Gate | None = None
         self.is_limited = kernel.shares
         self.unasked = 1 if kernel.shares else sys.maxsize
         self.free = 0
@@ -672,35 +754,21 @@ class Guardian:
         is_busy = self.dispatched or self.depth or self.waiters or self.finishing
         self.free = 0 if is_busy else self.way
 
-    def may_queue(self, lane: Lane, edge: EdgeState) -> bool:
+    def may_queue(self, lane: Lane, edge: EdgeState, event: Event) -> bool:
         """Say whether the queue has a place for an event of this lane."""
+        if self.gate is not None:
+            return self.gate.has_place(lane, edge, event)
         capacity = self.queue_capacity
         if capacity is None:
             return True
-        if self.port_capacity:
-            # Together they are no more than q; what a lowered q has left over at one port
-            # must not take the places of another, which a join may be waiting for.
-            if self.port_depths[edge.port] >= self.port_capacity:
-                return False
-        elif self.depth >= capacity:
+        if self.depth >= capacity:
             return False
-        if lane.depth < self.unasked:
+        if not self.is_limited or not lane.depth:
             return True
-        # A place is kept for each open conversation that has nothing waiting here, so that
-        # one which cannot leave never stops another. Invariant: those places are there.
-        kernel = self.kernel
-        others = kernel.active
-        if capacity < others:
-            return True
-        if kernel.fading:
-            waiting = {other.turn.conversation for other in self.ready}
-            others -= len(waiting | {lane.turn.conversation})
-        else:
-            others -= len(self.ready)
-        depth = self.depth
-        if self.port_capacity and depth >= capacity:
-            depth = sum(min(each, self.port_capacity) for each in self.port_depths)
-        return depth + others < capacity
+        # A place is kept for each open turn that has nothing waiting here, so that one
+        # which cannot leave never stops another. Invariant: those places are there.
+        others = self.kernel.active - len(self.ready)
+        return capacity < self.kernel.active or self.depth + others < capacity
 
     def meter(self, at: float) -> None:
         """Add the time since the last change to what the workers waited for.

@@ -7,10 +7,13 @@ the order of arrival by whoever makes room, so a later sender never overtakes.
 
 from __future__ import annotations
 
-from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Guardian, Lane, Route
-from aiflow.engine.overflow import has_droppable, overflow
+from msgspec.structs import replace
+
+from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Gate, Guardian, Lane, Route
+from aiflow.engine.overflow import has_droppable, overflow, refuse
 from aiflow.engine.settling import leave
 from aiflow.engine.waiting import cease_to_wait, forget, is_awaited, place_of, wait_at
+from aiflow.errors import HopsSpentError
 from aiflow.events import is_droppable
 from aiflow.policies import Overflow
 
@@ -28,7 +31,7 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
         if not (guardian.free or target.waiting or target.is_dead):
             edge = route.edge
             assert edge is not None  # set together with route.lane
-            if guardian.may_queue(target, edge):
+            if guardian.may_queue(target, edge, event):
                 edge.appended += 1
                 append(target, edge, event, at)
                 return None
@@ -40,6 +43,8 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
     _tell(route, event, at)
     for edge, lane in route.backwards:
         accept(lane, edge, event, at)
+    for edge, lane in route.returns:
+        send_back(lane, edge, event, at)
     return None
 
 
@@ -48,7 +53,7 @@ def has_room(lane: Lane, edge: EdgeState, event: Event) -> bool:
     guardian = lane.guardian
     if guardian.free or lane.is_dead:
         return True
-    if not is_awaited(lane, edge) and guardian.may_queue(lane, edge):
+    if not is_awaited(lane, edge) and guardian.may_queue(lane, edge, event):
         return True
     if guardian.overflow is Overflow.BLOCK:
         return False
@@ -91,9 +96,20 @@ def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: boo
         kernel.runlist.push(guardian.runner.start, lane, (event, edge))
         return
     must_wait = is_awaited(lane, edge) and not is_next
-    has_place = not must_wait and guardian.may_queue(lane, edge)
+    has_place = not must_wait and guardian.may_queue(lane, edge, event)
     if has_place or overflow(lane, edge, event, at):
         append(lane, edge, event, at)
+
+
+def send_back(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
+    """Bring an event back to where its loop begins, once more; its place there is kept."""
+    assert edge.feedback is not None
+    back = replace(event, hops=event.hops + 1)
+    if back.hops > edge.feedback.hops and not lane.is_dead:
+        edge.appended += 1
+        refuse(lane, edge, back, HopsSpentError(edge.id, edge.feedback.hops), at)
+    else:
+        accept(lane, edge, back, at, is_next=True)
 
 
 def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
@@ -105,10 +121,11 @@ def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
     if not lane.depth:
         guardian.ready.append(lane)
     lane.depth += 1
-    lane.queues[edge.port].append((event, at, edge, guardian.stamp))
+    entry = (event, at, edge, guardian.stamp)
+    lane.queues[edge.port].append(entry)
     guardian.stamp += 1
-    if guardian.port_capacity:
-        guardian.port_depths[edge.port] += 1
+    if guardian.gate is not None:
+        guardian.gate.entered(lane, entry)
     guardian.depth = depth = guardian.depth + 1
     if depth > guardian.max_depth:  # noqa: PLR1730 - no call for every event
         guardian.max_depth = depth
@@ -135,13 +152,12 @@ def take(guardian: Guardian, at: float) -> tuple[Lane, Event | None, EdgeState |
         return guardian.finishing.popleft(), None, None
     if not guardian.ready:
         return None
+    if guardian.gate is not None:
+        return _take_through(guardian, guardian.gate, at)
     lane = guardian.ready.popleft()
-    if guardian.port_capacity:
-        event, since, edge, _stamp = lane.first_entry()
-        lane.queues[edge.port].popleft()
-    else:
-        event, since, edge, _stamp = lane.queues[0].popleft()
-    forget(lane, edge)
+    entry = lane.queues[0].popleft()
+    forget(lane, entry)
+    event, since, edge, _stamp = entry
     if lane.depth:
         guardian.ready.append(lane)
     edge.taken += 1
@@ -151,6 +167,24 @@ def take(guardian: Guardian, at: float) -> tuple[Lane, Event | None, EdgeState |
     if guardian.waiters:
         admit(guardian, at)
     return lane, event, edge
+
+
+def _take_through(
+    guardian: Guardian, gate: Gate, at: float
+) -> tuple[Lane, Event, EdgeState] | None:
+    """Take the next that its gate lets be begun; lanes of which it lets nothing are passed by."""
+    for lane in tuple(guardian.ready):
+        guardian.ready.popleft()
+        taken = gate.take(lane, at)
+        if lane.depth:
+            guardian.ready.append(lane)
+        if taken is not None:
+            guardian.dispatched += 1
+            lane.dispatched += 1
+            if guardian.waiters:
+                admit(guardian, at)
+            return lane, *taken
+    return None
 
 
 def admit(guardian: Guardian, at: float) -> None:
@@ -174,6 +208,8 @@ def let_in(guardian: Guardian, call: Call, at: float) -> None:
     _tell(route, event, at)
     for other, target in route.backwards:
         accept(target, other, event, at, is_next=other is edge)
+    for other, target in route.returns:
+        send_back(target, other, event, at)
     sender = call.lane.guardian
     sender.meter(at)
     del sender.parked[call]
@@ -190,7 +226,8 @@ def _next_waiter(guardian: Guardian) -> Call | None:
         edge, lane = place_of(call)
         if (lane, edge.port) in refused:
             continue
-        if lane.is_dead or guardian.may_queue(lane, edge):
+        assert call.pending is not None
+        if lane.is_dead or guardian.may_queue(lane, edge, call.pending):
             return call
         # Invariant: who came later for the same places comes later.
         refused.add((lane, edge.port))
@@ -199,6 +236,7 @@ def _next_waiter(guardian: Guardian) -> Call | None:
 
 def _tell(route: Route, event: Event, at: float) -> None:
     """Have an output written down, once however many edges it takes."""
-    log = route.hops[0][1].guardian.kernel.log
+    _edge, lane = (route.hops or route.returns)[0]
+    log = lane.guardian.kernel.log
     if log is not None:
         log.emitted(route.owner, route.port, event, at)

@@ -20,6 +20,10 @@ def edge_ended(lane: Lane, terminal: Terminal) -> None:
 
 def try_close(lane: Lane) -> None:
     """Close a lane if nothing keeps it open; called after every change that could allow it."""
+    if lane.circle is not None and not lane.circle.is_over:
+        lane.circle.changed()
+        if not lane.is_dead:
+            return  # something may come back; the loop ends its lanes together
     if lane.is_closed or lane.dispatched or lane.depth:
         return
     guardian = lane.guardian

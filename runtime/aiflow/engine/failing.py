@@ -58,8 +58,8 @@ def _purge(lane: Lane, at: float) -> None:
     purged = lane.depth
     for queue in lane.queues:
         while queue:
-            event, _since, edge, _stamp = queue.popleft()
-            edge.purged += 1
-            forget(lane, edge)
-            count(lane, event, Settled.CANCELLED, at)
+            entry = queue.popleft()
+            entry[2].purged += 1
+            forget(lane, entry)
+            count(lane, entry[0], Settled.CANCELLED, at)
     leave(lane, purged)

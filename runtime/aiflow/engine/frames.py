@@ -59,13 +59,13 @@ def next_of(frames: list[Frame], at: float) -> tuple[Lane, Event] | None:
             continue
         output = outputs[-1]
         route = _route(lane, output)
-        if route is None or (route.hops and not _may_run(route, lane, at)):
+        if route is None or (route.leads_on and not _may_run(route, lane, at)):
             keep(frames)
             return None
         outputs.pop()
         leave(lane)
         payload = output.payload if type(output) is Emit else output
-        event = make_event(lane, frame.event, payload) if route.hops else None
+        event = make_event(lane, frame.event, payload) if route.leads_on else None
         if not outputs:
             _close(frames, Settled.PROCESSED, at)
         if event is not None:

@@ -208,7 +208,7 @@ def _pass_queue(sender: Guardian, route: Route, guardian: Guardian, at: float) -
 
 def _hand_over(lane: Lane, event: Event, route: Route, payload: Any, at: float) -> None:  # noqa: ANN401
     """Bring one output to where it does not run at once; keep a call where it must wait."""
-    if route.hops:
+    if route.leads_on:
         output = make_event(lane, event, payload)
         hop = deliver(route, output, at)
         if hop is not None:

@@ -11,7 +11,7 @@ from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_lane
 from aiflow.engine.settling import leave
 from aiflow.engine.waiting import forget, is_awaited
-from aiflow.errors import QueueOverflowError
+from aiflow.errors import EngineError, LoopOverflowError, QueueOverflowError
 from aiflow.events import is_droppable
 from aiflow.policies import Overflow
 
@@ -30,12 +30,26 @@ def overflow(lane: Lane, edge: EdgeState, event: Event, at: float) -> bool:
     if is_oldest and not is_awaited(lane, edge) and (victim := _victim(lane, edge)) is not None:
         _evict(*victim, at)
         return True
-    if how is Overflow.ERROR or not is_droppable(event.payload):
-        _refuse(lane, edge, event, at)
+    if edge.feedback is not None and not edge.is_detached:
+        places = edge.feedback.credit * edge.feedback.max_returns
+        refuse(lane, edge, event, LoopOverflowError(edge.id, places), at)
+    elif how is Overflow.ERROR or not is_droppable(event.payload):
+        capacity = lane.guardian.queue_capacity or 0
+        refuse(lane, edge, event, QueueOverflowError(lane.guardian.id, capacity), at)
     else:
         edge.dropped += 1
         _count(lane, event, NOTHING_OLDER if is_oldest else NEWEST, at)
     return False
+
+
+def refuse(lane: Lane, edge: EdgeState, event: Event, error: EngineError, at: float) -> None:
+    """Count an arrival as failed and end its turn."""
+    guardian = lane.guardian
+    edge.purged += 1
+    guardian.failed += 1
+    if guardian.kernel.log is not None:
+        guardian.kernel.log.settled(guardian.id, event, "failed", at)
+    fail_lane(lane, error, at)
 
 
 def has_droppable(lane: Lane, edge: EdgeState) -> bool:
@@ -52,7 +66,8 @@ def _victim(lane: Lane, edge: EdgeState) -> tuple[Lane, EdgeState, int] | None:
     others = sorted(guardian.ready, key=lambda other: other.depth, reverse=True)
     for other in others:
         # A place that is kept for the other turn would be of no use to this one.
-        is_of_use = not guardian.is_limited or not lane.depth or other.depth > 1
+        has_more = len(other.queues[edge.port]) > 1
+        is_of_use = not guardian.is_limited or not lane.queues[edge.port] or has_more
         if other is not lane and is_of_use:
             found = _oldest_droppable(other, edge)
             if found is not None:
@@ -74,9 +89,10 @@ def _evict(lane: Lane, edge: EdgeState, index: int, at: float) -> None:
     if guardian.is_metered:
         guardian.meter(at)
     queue = lane.queues[edge.port]
-    event, _since, came_by, _stamp = queue[index]
+    entry = queue[index]
+    event, came_by = entry[0], entry[2]
     del queue[index]
-    forget(lane, edge)
+    forget(lane, entry)
     if not lane.depth:
         guardian.ready.remove(lane)
     came_by.dropped += 1
@@ -91,12 +107,3 @@ def _count(lane: Lane, event: Event, reason: str, at: float) -> None:
     guardian.dropped[reason] = guardian.dropped.get(reason, 0) + 1
     if guardian.kernel.log is not None:
         guardian.kernel.log.settled(guardian.id, event, f"dropped: {reason}", at)
-
-
-def _refuse(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
-    guardian = lane.guardian
-    edge.purged += 1
-    guardian.failed += 1
-    if guardian.kernel.log is not None:
-        guardian.kernel.log.settled(guardian.id, event, "failed", at)
-    fail_lane(lane, QueueOverflowError(guardian.id, guardian.queue_capacity or 0), at)

@@ -98,8 +98,8 @@ def apply(guardian: Guardian, node: NodePlan, lanes: Iterable[Lane]) -> None:
     policy, had_one_place = node.policy, guardian.window <= 1
     guardian.node = node
     guardian.queue_capacity = node.queue_capacity
-    if guardian.port_capacity and node.queue_capacity is not None:
-        guardian.port_capacity = max(1, node.queue_capacity // len(guardian.ports))
+    if guardian.gate is not None:
+        guardian.gate.share_out(node.queue_capacity)
     guardian.window = policy.workers + policy.reorder_capacity
     guardian.keeps_order |= policy.workers == 1 or policy.reorder_capacity > 0
     guardian.overflow = policy.overflow
@@ -136,9 +136,8 @@ def capacity_now(guardian: Guardian) -> int | None:
     declared = guardian.queue_capacity
     if declared is None:
         return None
-    if guardian.port_capacity:
-        shares = sum(max(guardian.port_capacity, each) for each in guardian.port_depths)
-        return max(declared, shares)
+    if guardian.gate is not None:
+        return max(declared, guardian.gate.occupied)
     return max(declared, guardian.depth)
 
 

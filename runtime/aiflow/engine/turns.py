@@ -85,6 +85,8 @@ class Weaver:
                 turn.open_stores += guardian.has_store
         for lane in turn.lanes.values():
             self._wire(lane, turn)
+        for loop in self.kernel.loops:
+            loop.open(turn)
         for node in sources:
             turn.lanes[node].open_edges = 1  # a source's stream stands for its in-edge
         turn.open_lanes = len(turn.lanes)
@@ -155,10 +157,10 @@ class Weaver:
             hops = []
             for edge in ways.get(port.name, ()):
                 target = turn.lanes[self.plan.edges[edge].target]
-                target.open_edges += 1
                 hops.append((self.edges[edge], target))
             route = lane.routes[port.name] = Route(node.id, port.name, tuple(hops))
-            for _edge, target in hops:
+            for _edge, target in route.hops:
+                target.open_edges += 1
                 target.before.append(route)
         if node.operator.outputs:
             lane.route = lane.routes[node.operator.outputs[0].name]

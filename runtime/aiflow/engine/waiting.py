@@ -5,7 +5,7 @@ Nothing but the lists and counts; who is served next is told in `delivery`.
 
 from __future__ import annotations
 
-from aiflow.engine.cells import Call, EdgeState, Lane
+from aiflow.engine.cells import Call, EdgeState, Entry, Lane
 
 
 def park(call: Call, hop: tuple[EdgeState, Lane], at: float) -> None:
@@ -29,13 +29,13 @@ def unpark(call: Call, at: float) -> None:
         cease_to_wait(call)
 
 
-def forget(lane: Lane, edge: EdgeState) -> None:
+def forget(lane: Lane, entry: Entry) -> None:
     """Take one event that has left the queue out of all counts of the queue."""
     guardian = lane.guardian
     lane.depth -= 1
     guardian.depth -= 1
-    if guardian.port_capacity:
-        guardian.port_depths[edge.port] -= 1
+    if guardian.gate is not None:
+        guardian.gate.left(lane, entry)
 
 
 def place_of(call: Call) -> tuple[EdgeState, Lane]:
@@ -68,7 +68,7 @@ def is_awaited(lane: Lane, edge: EdgeState) -> bool:
 
     Each in-port has places of its own, so who waits at one never holds up another.
     """
-    if not lane.waiting or not lane.guardian.port_capacity:
+    if not lane.waiting or lane.guardian.gate is None:
         return lane.waiting > 0
     return any(
         call.waits_at is not None

@@ -54,6 +54,10 @@ def _own_mark(lane: Lane, source: str, arriving: float) -> float:
         hand = lane.source.hand.pending
         return float(lane.source.sequence if hand is None else hand.sequence - 1)
     pending = min(_pending(lane, source), default=inf)
+    if lane.circle is not None and lane is lane.circle.entry:
+        # Whatever is anywhere in the loop may come back here.
+        for each in lane.circle.lanes:
+            pending = min(pending, *_pending(each, source), inf)
     if lane.keep_from is not None:
         pending = min(pending, lane.keep_from)
     return min(arriving, pending - 1)

@@ -333,7 +333,7 @@ class Worker(Later):
         output = target = None
         if guardian.is_metered:
             guardian.meter(at)
-        if result is not None and route is not None and route.hops:
+        if result is not None and route is not None and route.leads_on:
             output = make_event(lane, event, result)
             target = route.lane
             if target is None or target.guardian.free != INLINE:

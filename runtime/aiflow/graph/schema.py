@@ -127,7 +127,7 @@ def _node() -> dict[str, Any]:
 def _edge() -> dict[str, Any]:
     feedback = {
         "credit": _whole("Items that may be in the loop at once."),
-        "max_returns": _whole("Times that one item may come back."),
+        "max_returns": _whole("Events of one item that may have come back and wait, at most."),
         "hops": _whole("Feedback edges that an event may cross."),
     }
     edge = _object(

@@ -14,6 +14,7 @@ from typing import Any
 
 from aiflow.compiler.bound import plan_bound
 from aiflow.compiler.plan import EdgePlan, NodePlan, Plan, ResourcePlan
+from aiflow.graph.model import Feedback
 from aiflow.operators.base import NoParams, Operator, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.policies import Overflow, Policy, SideEffects
@@ -90,10 +91,17 @@ class PlanBuilder:
         self._nodes[id] = (operator, Policy(**policy), {})
         return self
 
-    def edge(self, source: str, target: str, overflow: str | None = None) -> PlanBuilder:
+    def edge(
+        self,
+        source: str,
+        target: str,
+        overflow: str | None = None,
+        feedback: Feedback | None = None,
+    ) -> PlanBuilder:
         """Connect `node.port` to `node.port`; `.out` and `.in` may be left out.
 
-        An overflow makes the edge detached and says what it does at a full queue.
+        An overflow makes the edge detached and says what it does at a full queue; feedback
+        makes it lead back to where a loop begins.
         """
         source_node, _, source_port = source.partition(".")
         target_node, _, target_port = target.partition(".")
@@ -108,6 +116,7 @@ class PlanBuilder:
             ANY,
             is_detached=overflow is not None,
             overflow=None if overflow is None else Overflow(overflow),
+            feedback=feedback,
         )
         return self
 
@@ -147,7 +156,11 @@ class PlanBuilder:
     def _node(
         self, id_: str, operator: Operator[Any], policy: Policy, more: Mapping[str, Any]
     ) -> NodePlan:
-        into = {edge.target_port for edge in self._edges.values() if edge.target == id_}
+        into = {
+            edge.target_port
+            for edge in self._edges.values()
+            if edge.target == id_ and edge.feedback is None
+        }
         return NodePlan(
             id_,
             operator,

@@ -161,9 +161,35 @@ def test_nothing_is_dropped_before_a_transaction(overflow: str, is_told: bool) -
 # --- feedback ---
 
 
-def test_a_sound_loop_is_refused_for_one_reason() -> None:
+def test_a_sound_loop_raises_no_alarm() -> None:
     """A circle that a feedback edge closes is none of those that block."""
-    assert codes(check(loop(credit=2, max_returns=3, hops=3))) == ["AF402"]
+    assert codes(check(loop(credit=2, max_returns=3, hops=3))) == []
+
+
+def test_each_input_of_a_loop_has_a_place_beside_what_returns() -> None:
+    """Two feedback edges share the queue, and a detached one needs no place."""
+    made = edits.connect(loop(q=5, max_returns=2, hops=2), "a.out", "a.in")
+    made = edits.set_feedback(made, "a.out>a.in", Feedback(1, 3, 3))
+
+    assert mended(made, "AF404").nodes["a"].policy["queue_capacity"] == 6
+    assert not found(edits.set_fanout(made, "a.out>a.in", "detached", "error"), "AF404")
+
+
+def test_loops_one_behind_the_other_are_no_loops_in_one_another() -> None:
+    """Each has an entry of its own."""
+    made = edits.connect(loop(), "b.out", "b.in")
+    inside = edits.set_feedback(made, "b.out>b.in", Feedback())
+    behind = edits.connect(loop(), "drain.out", "drain.in")
+
+    assert found(inside, "AF407")
+    assert not found(behind, "AF407")
+
+
+def test_what_enters_a_loop_enters_where_its_credit_is_counted() -> None:
+    """The fix removes the other way in."""
+    made = edits.connect(loop(), "spring.whole", "b.in")
+
+    assert not found(mended(made, "AF408"), "AF408")
 
 
 @pytest.mark.parametrize(("q", "is_told"), [(6, True), (7, False)])

@@ -46,30 +46,12 @@ def there_is_no_cycle(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def feedback_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF402: an edge is marked as feedback, which this build cannot honour yet.
-
-    Why: Without its credit a loop fills its queues and stands still.
-    For example: an edge with "feedback": {"credit": 2, "max_returns": 3}.
-    Remedy: remove the edge, or use a newer AiFlow.
-    """
-    found = Finding("AF402")
-    for edge in resolved.graph.edges.values():
-        if edge.feedback is not None:
-            yield found.error(
-                "edge {edge} is a feedback edge, which this build cannot honour yet",
-                "remove the edge, or use a newer AiFlow",
-                edge=edge.id,
-                field="feedback",
-                fix=fix("Remove the edge", edits.disconnect, edge.id),
-            )
-
-
 def returns_have_hops(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF403: a feedback edge lets an event return more often than its hops allow.
 
-    max_returns is how often one event comes back by the edge, hops how many feedback edges it
-    may cross in all; what is left out is 1.
+    max_returns is how many events of one item may have come back and wait, hops how many
+    feedback edges an event may cross in all; what is left out is 1. An item that comes back
+    whole, time after time, needs one place and many hops.
 
     Why: When its hops are spent, the event's conversation fails, before its returns are.
     For example: an edge with "feedback": {"max_returns": 3}, whose hops are 1.
@@ -97,10 +79,11 @@ def returns_have_hops(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def returns_have_places(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF404: more events may come back by a feedback edge than the queue it leads to can hold.
+    """AF404: more events may come back by feedback edges than the queue they lead to can hold.
 
-    All items in the loop may come back as often as they may, while one place is left for what
-    is new: credit × max_returns ≤ q − 1.
+    All items in the loop may come back as often as they may, while each input keeps one place
+    for what is new: credit × max_returns ≤ q − 1, for all its feedback edges together. A
+    detached feedback edge drops instead and needs no place.
 
     Why: The loop would wait for a place that only the loop itself can free.
     For example: an edge with "feedback": {"credit": 4, "max_returns": 3, "hops": 3} that leads
@@ -109,32 +92,39 @@ def returns_have_places(resolved: Resolved) -> Iterator[Diagnostic]:
         max_returns.
     """
     found = Finding("AF404")
-    for edge, feedback in _feedback_edges(resolved):
-        policy = resolved.nodes[edge.target.node].policy
-        returns = feedback.credit * feedback.max_returns
-        if policy is not None and returns > policy.queue_capacity - 1:
-            wanted = returns + 1
-            yield found.error(
-                "by edge {edge} {returns} events may come back ({credit} × {max_returns}), but"
-                " the queue of {node} holds {places} beside a new one",
-                "set its queue_capacity to {wanted} or more, or lower credit or max_returns",
-                node=edge.target.node,
-                edge=edge.id,
-                field="queue_capacity",
-                returns=returns,
-                credit=feedback.credit,
-                max_returns=feedback.max_returns,
-                places=policy.queue_capacity - 1,
-                wanted=wanted,
-                fix=fix(
-                    f"Set queue_capacity to {wanted}",
-                    edits.merge_policy,
-                    edge.target.node,
-                    {"queue_capacity": wanted},
-                )
-                if wanted <= _MOST_PLACES
-                else None,
+    for node in resolved.nodes.values():
+        edges = [edge for edge in node.incoming if edge.feedback and edge.fanout != "detached"]
+        each = [edge.feedback.credit * edge.feedback.max_returns for edge in edges if edge.feedback]
+        new = len({edge.target.port for edge in node.incoming if edge.feedback is None}) or 1
+        if not edges or node.policy is None or sum(each) + new <= node.policy.queue_capacity:
+            continue
+        wanted = sum(each) + new
+        last = edges[-1]
+        assert last.feedback is not None
+        yield found.error(
+            "by edge {edge} {returns} events may come back ({credit} × {max_returns}), but"
+            " the queue of {node} holds {places} beside a new one"
+            if len(edges) == new == 1
+            else "by feedback edges {returns} events may come back, but the queue of {node}"
+            " holds {places} beside one new one for each input",
+            "set its queue_capacity to {wanted} or more, or lower credit or max_returns",
+            node=node.id,
+            edge=last.id,
+            field="queue_capacity",
+            returns=sum(each),
+            credit=last.feedback.credit,
+            max_returns=last.feedback.max_returns,
+            places=max(0, node.policy.queue_capacity - new),
+            wanted=wanted,
+            fix=fix(
+                f"Set queue_capacity to {wanted}",
+                edits.merge_policy,
+                node.id,
+                {"queue_capacity": wanted},
             )
+            if wanted <= _MOST_PLACES
+            else None,
+        )
 
 
 def feedback_closes_a_circle(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -149,9 +139,7 @@ def feedback_closes_a_circle(resolved: Resolved) -> Iterator[Diagnostic]:
     marked = list(_feedback_edges(resolved))
     if not marked:
         return
-    circle = circles(
-        {id: [edge.target.node for edge in n.outgoing] for id, n in resolved.nodes.items()}
-    )
+    circle = _circles(resolved)
     for edge, _ in marked:
         if circle[edge.source.node] != circle[edge.target.node]:
             yield found.error(
@@ -171,11 +159,12 @@ def what_returns_is_whole(resolved: Resolved) -> Iterator[Diagnostic]:
     Why: Each token would return alone and use up a credit of its own, and one that is dropped
         leaves a hole that the next round cannot see.
     For example: a feedback edge from a delay that passes on tokens.
-    Remedy: put an aggregate into the loop, so that whole messages return.
+    Remedy: put an aggregate into the loop, so that whole messages return, or make the edge
+        detached, so that it says itself what is dropped.
     """
     found = Finding("AF406")
     for edge, _ in _feedback_edges(resolved):
-        if resolved.types[edge.id] in _DROPPABLE:
+        if edge.fanout != "detached" and resolved.types[edge.id] in _DROPPABLE:
             yield found.warning(
                 "edge {edge} leads back {type}s, which may be dropped and each return alone",
                 "put an aggregate into the loop, so that whole messages return",
@@ -185,10 +174,79 @@ def what_returns_is_whole(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
+def loops_have_one_entry(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF407: feedback edges of one loop lead back to different nodes.
+
+    Loops within loops share their nodes, and so the places for what returns; each would have
+    to wait for the credit of the other. Loops one behind the other are no trouble.
+
+    Why: The inner loop could use up what the outer one needs to come to its end.
+    For example: a → b → c with feedback edges from c to a and from c to b.
+    Remedy: lead all feedback edges of the circle back to one node.
+    """
+    found = Finding("AF407")
+    first: dict[int, str] = {}
+    if not any(_feedback_edges(resolved)):
+        return
+    circle = _circles(resolved)
+    for edge, _ in _feedback_edges(resolved):
+        number = circle[edge.source.node]
+        entry = first.setdefault(number, edge.target.node)
+        if edge.target.node != entry and circle[edge.target.node] == number:
+            yield found.error(
+                "edge {edge} leads back to {node}, but another feedback edge of the same loop"
+                " leads back to {entry}",
+                "lead it back to {entry}, or take one of the loops apart",
+                node=edge.target.node,
+                edge=edge.id,
+                field="feedback",
+                entry=entry,
+                fix=fix(f"Remove {edge.id}", edits.disconnect, edge.id),
+            )
+
+
+def loops_have_no_side_door(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF408: an edge leads into a loop at another node than the one where the loop begins.
+
+    Credit is counted where the feedback edge leads back to; what enters elsewhere has none.
+
+    Why: The loop could hold any number of items, and its places for what returns would not
+        do.
+    For example: a → b with a feedback edge from b to a, and an edge from a source to b.
+    Remedy: lead the edge to the node where the loop begins.
+    """
+    found = Finding("AF408")
+    if not any(_feedback_edges(resolved)):
+        return
+    circle = _circles(resolved)
+    entries: dict[int, str] = {}
+    for edge, _ in _feedback_edges(resolved):
+        if circle[edge.source.node] == circle[edge.target.node]:
+            entries.setdefault(circle[edge.target.node], edge.target.node)
+    for edge in resolved.edges.values():
+        inside = circle[edge.target.node]
+        entry = entries.get(inside)
+        if entry is not None and circle[edge.source.node] != inside and edge.target.node != entry:
+            yield found.error(
+                "edge {edge} leads into a loop at {node}, but the loop begins at {entry}",
+                "lead it to {entry}, where the loop's credit is counted",
+                node=edge.target.node,
+                edge=edge.id,
+                entry=entry,
+                fix=fix(f"Remove {edge.id}", edits.disconnect, edge.id),
+            )
+
+
 CHECKS: tuple[Check, ...] = (
-    *(there_is_no_cycle, feedback_can_be_honoured, returns_have_hops),
-    *(returns_have_places, feedback_closes_a_circle, what_returns_is_whole),
+    *(there_is_no_cycle, returns_have_hops, returns_have_places, feedback_closes_a_circle),
+    *(what_returns_is_whole, loops_have_one_entry, loops_have_no_side_door),
 )
+
+
+def _circles(resolved: Resolved) -> dict[str, int]:
+    """Return node -> number of its circle, feedback edges included."""
+    nodes = resolved.nodes.items()
+    return circles({id: [edge.target.node for edge in node.outgoing] for id, node in nodes})
 
 
 def _feedback_edges(resolved: Resolved) -> Iterator[tuple[Edge, Feedback]]:

@@ -179,7 +179,7 @@ def each_port_has_a_place(resolved: Resolved) -> Iterator[Diagnostic]:
     """
     found = Finding("AF306")
     for node, policy in _with_policy(resolved):
-        ports = len({edge.target.port for edge in node.incoming})
+        ports = len({edge.target.port for edge in node.incoming if edge.feedback is None})
         if ports > policy.queue_capacity:
             yield found.error(
                 "node {node} has {ports} inputs, but a queue of {places}: each needs a place",
