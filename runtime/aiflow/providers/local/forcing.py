@@ -48,14 +48,15 @@ def forced(request: ChatRequest, force: Force) -> ChatRequest:
     Where there are tools, the answer is begun for the model as a call; it ends with that one
     call. After a tool has answered the model is free, so a loop through tools comes to an end.
     """
-    is_free = not request.tools or request.messages[-1].role == "tool"
+    may_call = bool(request.tools) and request.tool_choice != "none"
+    is_free = not may_call or request.messages[-1].role == "tool"
     if force != "tool-call" or is_free:
         return request
     return replace(
         request,
         messages=(*request.messages, ChatMessage("assistant", _OPENED)),
         sampling=replace(request.sampling, stop=(*request.sampling.stop, _CLOSED)),
-        extra={"tool_choice": "required", **request.extra},
+        tool_choice="required",
     )
 
 

@@ -26,7 +26,7 @@ def main() -> None:
         os.nice(5)
     # The library may print; the answer's pipe is for the answer.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
         server = serving(order)
     except ImportError as error:
@@ -54,12 +54,16 @@ def end_with_the_parent() -> None:
     """
     if sys.platform == "linux":
         import fcntl  # noqa: PLC0415 - Windows has none
+        import select  # noqa: PLC0415 - there it is for sockets only
 
         stdin = sys.stdin.fileno()
         fcntl.fcntl(stdin, fcntl.F_SETOWN, os.getpid())
         # From now on the pipe raises SIGIO, which ends a process that does not handle it.
         flags = fcntl.fcntl(stdin, fcntl.F_GETFL)
         fcntl.fcntl(stdin, fcntl.F_SETFL, flags | os.O_ASYNC)
+        # The other end may have closed before there was anybody to be told.
+        if select.select([stdin], [], [], 0)[0]:
+            os._exit(0)
 
 
 def serving(order: dict[str, Any]) -> Any:  # noqa: ANN401 - the package brings no types
