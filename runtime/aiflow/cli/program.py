@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
 from aiflow.cli import (
+    attach,
     bench,
     check,
     convert,
@@ -35,6 +36,7 @@ from aiflow.errors import AiFlowError, GraphFileError, TraceError
 _LONGEST_COMMAND = 13  # `normalize` with its indent
 _COMMANDS = (
     run,
+    attach,
     check,
     operators,
     schema,

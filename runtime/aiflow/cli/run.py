@@ -74,8 +74,31 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object and nothing else"
     )
+    _add_serving(parser)
+    parser.add_argument(
+        "--repeat", action="store_true", help="begin again at the end, until it is told to end"
+    )
     add_operators_option(parser)
     parser.set_defaults(command=run)
+
+
+def _add_serving(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--serve",
+        metavar="ADDRESS",
+        help="let `aiflow attach` look at the run and steer it, at host:port or port (0 is any"
+        " free one); it asks for the token in AIFLOW_TOKEN, or for one that is told on stderr",
+    )
+    parser.add_argument(
+        "--serve-anywhere",
+        action="store_true",
+        help="allow an address that other machines can reach; nothing is encrypted",
+    )
+    parser.add_argument(
+        "--stop-when-left",
+        action="store_true",
+        help="with --serve: stop when nobody is attached any more, or for 10 s nobody comes",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -105,6 +128,10 @@ def _run(options: argparse.Namespace) -> int:
         text=options.input,
         duration_s=options.duration,
         is_quiet=options.json,
+        repeats=options.repeat,
+        serve=options.serve,
+        serve_anywhere=options.serve_anywhere,
+        stops_when_left=options.stop_when_left,
     )
     with contextlib.ExitStack() as stack:
         files = [_opened(name, stack) for name in (options.events, options.metrics)]
@@ -133,6 +160,7 @@ def _check_words(options: argparse.Namespace) -> None:
             raise unknown("loop", options.loop, loop_names())
         if options.clock == "virtual":
             raise UsageError("--clock virtual brings its own loop; leave --loop out")
+    _check_serving(options)
     duration = options.duration
     if duration is not None and not (math.isfinite(duration) and duration > 0):
         raise UsageError(f"--duration is {duration}; it must be above 0 seconds")
@@ -140,6 +168,14 @@ def _check_words(options: argparse.Namespace) -> None:
         raise UsageError("--events and --metrics take the name of a file, not an empty text")
     if None not in (options.events, options.metrics) and _is_same_file(options):
         raise UsageError(f"--events and --metrics are both {options.events}; name two files")
+
+
+def _check_serving(options: argparse.Namespace) -> None:
+    if options.serve is None:
+        if options.serve_anywhere or options.stop_when_left:
+            raise UsageError("--serve-anywhere and --stop-when-left go with --serve ADDRESS")
+    elif options.clock == "virtual":
+        raise UsageError("--serve takes the real clock: nobody can attach to a time that jumps")
 
 
 def _is_same_file(options: argparse.Namespace) -> bool:

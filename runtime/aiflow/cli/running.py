@@ -15,6 +15,7 @@ from aiflow.analysis.facts import Facts
 from aiflow.cli.console import put
 from aiflow.cli.interrupts import Interrupts
 from aiflow.cli.linefile import LineFile
+from aiflow.cli.serving import served
 from aiflow.cli.sinks import SinkLines
 from aiflow.cli.table import LiveTable
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
@@ -41,6 +42,10 @@ class Job:
         text: what is asked in place of prompts; None leaves them.
         duration_s: seconds of the clock after which the run drains; None is no limit.
         is_quiet: what sinks show is thrown away.
+        repeats: begin again when all conversations have ended.
+        serve: where other processes may attach, None for nowhere; `serve_anywhere` whether it
+            may be reached from other machines; `stops_when_left` whether the run stops when
+            nobody is attached.
     """
 
     plan: Plan
@@ -51,6 +56,10 @@ class Job:
     text: str | None = None
     duration_s: float | None = None
     is_quiet: bool = False
+    repeats: bool = False
+    serve: str | None = None
+    serve_anywhere: bool = False
+    stops_when_left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +141,7 @@ class _Run:
             clock=clock,
             seed=job.seed,
             inputs=job.text,
+            repeats=job.repeats,
             base=job.base,
             log=None if events is None else events.write,
             show=None if job.is_quiet else self._show,
@@ -160,6 +170,9 @@ class _Run:
     async def _helpers(self) -> AsyncIterator[None]:
         """Run what goes on beside the session, and end it with the session."""
         async with contextlib.AsyncExitStack() as stack:
+            # Entered first, so that who is attached hears how the run has ended.
+            if self._job.serve is not None:
+                await stack.enter_async_context(served(self._session, self._job))
             if not self._job.is_quiet and not self._clock.is_virtual and _has_terminal():
                 table = LiveTable(self._session.snapshot, Facts.of_plan(self._job.plan))
                 await stack.enter_async_context(table)

@@ -56,6 +56,20 @@ def with_settings(
     return graph
 
 
+def tuning_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Return node and policy members of `node.member=value`, as `Session.tune` takes them.
+
+    Raises:
+        UsageError: the text is malformed; whether it can be done is the run's to say.
+    """
+    left, is_set, value = text.partition("=")
+    node, *path = left.strip().split(".")
+    if not is_set or not path or not all((node, *path)):
+        raise UsageError(f"--tune takes node.member=value, not {_quoted(text)}")
+    path[0] = _SYMBOLS.get(path[0], path[0])
+    return node, _with({}, tuple(path), next(iter(_readings(value))))
+
+
 def is_policy_member(text: str) -> bool:
     """Say whether `node.name=value` names a policy member, by name or symbol, not a param."""
     path = text.partition("=")[0].split(".")[1:]

@@ -142,7 +142,7 @@ def render(
         sources: ids of the nodes that have no queue.
         sentence: how the run stands, below the table.
     """
-    table = Table(title=_title(snapshot), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = Table(title=title(snapshot), title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("node", no_wrap=True)
     table.add_column("queue", no_wrap=True)
     for name in ("q", "k", "ρ"):
@@ -158,7 +158,14 @@ def render(
     return table
 
 
-def _title(snapshot: Snapshot) -> str:
+def print_table(snapshot: Snapshot, sources: Collection[str], sentence: str) -> None:
+    """Print the table of one snapshot to stdout; see `render`."""
+    if sys.stdout is not None:
+        Console(file=sys.stdout).print(render(snapshot, {}, sources, sentence))
+
+
+def title(snapshot: Snapshot) -> str:
+    """Return how a run stands as a whole, in one line."""
     bound = "no limit" if snapshot.bound is None else str(snapshot.bound)
     parts = [
         f"{snapshot.phase} {snapshot.at - snapshot.started_at:.1f} s",

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from aiflow.analysis.facts import Facts
 from aiflow.engine.outputs import OutputLine
 from aiflow.engine.tuning import Tuning
 from aiflow.errors import RemoteError
@@ -89,6 +90,13 @@ class Client:
         if self.last is None:
             raise self._gone()
         return self.last
+
+    async def facts(self) -> Facts:
+        """Return what an analysis needs of the plan that runs there."""
+        answer = await self._call("facts")
+        if answer is None:
+            raise self._gone()
+        return msgspec.convert(answer, Facts)
 
     async def outputs(self, after: int = 0) -> list[OutputLine]:
         """Return what sinks showed since line `after`, oldest first; at most 1,000 at a time."""

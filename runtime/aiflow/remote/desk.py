@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from aiflow.analysis.facts import Facts
 from aiflow.compiler.findings import did_you_mean
 from aiflow.engine.session import Session
 from aiflow.engine.taps import TapView
@@ -70,6 +71,7 @@ class Desk:
         self.seen = 0
         self._calls: Mapping[str, tuple[type[msgspec.Struct], Callable[[Any], Any]]] = {
             "snapshot": (Nothing, self._snapshot),
+            "facts": (Nothing, self._facts),
             "outputs": (After, self._outputs),
             "tap": (OfEdge, self._tap),
             "tune": (Change, self._tune),
@@ -107,6 +109,14 @@ class Desk:
 
     def _snapshot(self, _: Nothing) -> dict[str, Any]:
         return self._session.snapshot().to_dict()
+
+    def _facts(self, _: Nothing) -> dict[str, Any]:
+        facts = Facts.of_plan(self._session.plan)
+        return {
+            "targets": facts.targets,
+            "sources": sorted(facts.sources),
+            "states": facts.states,
+        }
 
     def _outputs(self, asked: After) -> list[dict[str, Any]]:
         lines: list[dict[str, Any]] = []
