@@ -24,7 +24,7 @@ GET_PLAYER = "pip install 'aiflow-runtime[speech]'"
 # The device asks this often, and has three of them ahead.
 _PERIOD_MS = 40
 # A device that is this much behind has been taken away.
-_PATIENCE_S = 3.0
+_PATIENCE_S = 5.0
 
 
 class DevicePlayer:

@@ -12,7 +12,7 @@ import pytest
 
 needs_processes = pytest.mark.skipif(sys.platform == "win32", reason="a script as a program")
 
-#: Says `RATE` samples a second, 10 ms for each letter.
+#: Says `RATE` samples a second, a millisecond for each letter.
 RATE = 8_000
 
 _PROGRAM = """#!{python} -SE
@@ -44,7 +44,7 @@ elif "leaves a child" in text:
         tell()
         time.sleep(600)
 else:
-    size = len(text) * {rate} // 100 * 2
+    size = len(text) * {rate} // 1000 * 2
     out.write(struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 0x7ffff024, b"WAVE", b"fmt ", 16, 1, 1,
                           {rate}, {rate} * 2, 2, 16, b"data", 0x7ffff000) + b"\\1\\2" * (size // 2))
 """

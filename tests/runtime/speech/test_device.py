@@ -95,7 +95,7 @@ def test_a_device_that_is_taken_away_is_a_fault(devices: type[Device]) -> None:
         assert isinstance(loop, VirtualLoop)
         return loop.time()
 
-    assert run_virtual(run()) == pytest.approx(5)
+    assert run_virtual(run()) == pytest.approx(7)
 
 
 def test_an_end_that_comes_when_the_loop_is_gone_is_no_error(devices: type[Device]) -> None:
@@ -179,6 +179,6 @@ def test_the_real_package_paces(backend: str) -> None:
 
     began, played, ended = asyncio.run(run())
 
-    # A device has three periods ahead.
-    assert 0.3 < played - began < 1.5
+    # A device has three periods ahead; a server that wakes for it may have two seconds.
+    assert 0.3 < played - began < 4
     assert ended - played < 0.7

@@ -34,7 +34,7 @@ def test_espeak_is_called_once_for_each_sentence(espeak: FakeEspeak) -> None:
     (clip,) = made(engine, "--help [[a]]")
 
     assert engine.rate == clip.rate == RATE
-    assert clip.duration_s == pytest.approx(0.13)
+    assert clip.duration_s == pytest.approx(0.013)
     options = "--stdin --stdout -b 1 -v de -s 160"
     assert espeak.asked() == [(options, "Ready."), (options, "--help [ [a]]")]
 

@@ -1,0 +1,123 @@
+"""Graphs that need something of the machine: sound as files, and run as far as a test can."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aiflow.compiler.compile import compile as compile_graph
+from aiflow.graph.codec import dumps, load
+from aiflow.graph.shipped import graphs_dir
+from aiflow.operators.registry import Catalog
+from tests.runtime.speech.fake_programs import FakeEspeak, espeak, needs_processes, wait_until_gone
+
+__all__ = ["espeak"]
+
+LIVE = sorted((graphs_dir() / "live").glob("*.aiflow.json"))
+ids = [path.name.removesuffix(".aiflow.json") for path in LIVE]
+
+
+@pytest.mark.parametrize("path", LIVE, ids=ids)
+def test_a_live_graph_is_whole_and_says_what_it_teaches(path: Path) -> None:
+    """Canonical, without error or warning where no clock is asked for; what lacks is a hint."""
+    graph = load(path)
+    compiled = compile_graph(graph, Catalog.load(), base=path.parent)
+
+    assert dumps(graph) == path.read_text(encoding="utf-8")
+    assert [each.message for each in compiled.diagnostics if each.severity != "hint"] == []
+    assert set(graph.layout) == set(graph.nodes)
+    assert len(graph.description) > 200
+
+
+@pytest.mark.parametrize("path", LIVE, ids=ids)
+def test_the_virtual_clock_is_refused_in_a_sentence(path: Path, aiflow: Callable[..., Any]) -> None:
+    """Each needs a socket, a device or a child process."""
+    called = aiflow("run", path, "--clock", "virtual", "--json")
+
+    assert called.code == 1
+    assert called.json["error"].startswith("AF506: ")
+
+
+def spoken(folder: Path, **voice: Any) -> Path:
+    """Return the graph `speech`, with params of its voice."""
+    document = json.loads((graphs_dir() / "live" / "speech.aiflow.json").read_text("utf-8"))
+    document["resources"][1]["params"] = voice
+    path = folder / "speech.aiflow.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def seconds(path: Path) -> float:
+    """Return how much sound a file has, which must be whole."""
+    with wave.open(str(path)) as reader:
+        return reader.getnframes() / reader.getframerate()
+
+
+def test_in_silence_it_runs_on_the_virtual_clock_and_keeps_a_wav(
+    tmp_path: Path, aiflow: Callable[..., Any]
+) -> None:
+    """As its description says: playing paces the run, and the queue of speech is full."""
+    path = spoken(tmp_path, engine="silent", file="said.wav")
+
+    report = aiflow("run", path, "--clock", "virtual", "--json").json
+
+    assert report["status"] == "completed"
+    assert report["nodes"]["speech"]["max_queue"] == 2
+    assert report["nodes"]["speech"]["busy"] > 0.9
+    assert report["duration_s"] - 2 < seconds(tmp_path / "said.wav") < report["duration_s"]
+    assert report["max_in_flight"] <= report["bound"]
+    shown = aiflow("run", spoken(tmp_path, engine="silent"), "--clock", "virtual").out
+    assert "speech │ (no sound: the engine of voice is silent)\n" in shown
+
+
+@needs_processes
+@pytest.mark.slow
+def test_a_real_program_says_the_answer_into_a_file(
+    espeak: FakeEspeak, tmp_path: Path, aiflow: Callable[..., Any]
+) -> None:
+    """Ten sentences, each once, in their order."""
+    path = spoken(tmp_path, engine="espeak-ng", file="said.wav")
+
+    report = aiflow("run", path, "--json").json
+
+    said = [text for _, text in espeak.asked()]
+    assert report["status"] == "completed"
+    assert report["nodes"]["speech"]["processed"] == 10
+    assert said[1].startswith("Mix five hundred grams")
+    assert seconds(tmp_path / "said.wav") == pytest.approx(len("".join(said[1:])) / 1000, abs=0.01)
+
+
+@needs_processes
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whoever_ends_the_program_leaves_no_voice_and_a_whole_file(
+    espeak: FakeEspeak, tmp_path: Path, aiflow_process: Callable[..., Any], number: signal.Signals
+) -> None:
+    """While the second sentence is being made, which never ends."""
+    program = espeak.folder / "espeak-ng"
+    program.write_text(program.read_text().replace('"hangs" in text', '"Stir until" in text'))
+    path = spoken(tmp_path, engine="espeak-ng", file="said.wav", timeout_s=600)
+
+    process = aiflow_process("run", path)
+    voice = asyncio.run(espeak.pid())
+    process.send_signal(number)
+    if number is not signal.SIGKILL:
+        # The first asks to drain, which this voice never would.
+        while b"draining" not in process.stderr.readline():
+            pass
+        process.send_signal(number)
+    process.communicate()
+
+    if number is signal.SIGKILL:
+        # Nobody is left to end it. A real one ends by itself when it finds its pipe closed.
+        os.kill(voice, signal.SIGKILL)
+    wait_until_gone(voice)
+    assert seconds(tmp_path / "said.wav") == pytest.approx(0.104, abs=0.002)
