@@ -39,7 +39,7 @@ class Samples(list[float]):
     def clip(self, low: float, high: float) -> Samples:
         return Samples(min(max(each, low), high) for each in self)
 
-    def __mul__(self, factor: object) -> Samples:  # type: ignore[override]
+    def __mul__(self, factor: object) -> Samples:
         assert isinstance(factor, float)
         return Samples(each * factor for each in self)
 
@@ -82,7 +82,7 @@ def put_hibari(monkeypatch: pytest.MonkeyPatch) -> type[Model]:
     monkeypatch.setattr(Model, "may_go_on", threading.Event())
     monkeypatch.setattr(Model, "speeds", [])
     put(monkeypatch, "hibari", Hibari=Model, __path__=[])
-    voices = {"heart": {}, "emma": {}}
+    voices: dict[str, object] = {"heart": {}, "emma": {}}
     put(monkeypatch, "hibari.voices", DEFAULT="heart", VOICES=voices, voice_path=voice_path)
     return Model
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import uvloop
 
 from aiflow.speech.faults import SpeechFault
 from aiflow.speech.program import Answer, ask
@@ -23,9 +22,26 @@ from tests.runtime.speech.fake_programs import (
 __all__ = ["espeak"]
 
 pytestmark = needs_processes
-loops = pytest.mark.parametrize(
-    "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
-)
+
+
+@pytest.fixture(params=["asyncio", "uvloop", "qasync"])
+def on_loop(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
+    """Return a function that runs a coroutine on a loop of each kind that is installed."""
+    loop: asyncio.AbstractEventLoop
+    if request.param == "qasync":
+        studio = pytest.importorskip("aiflow_studio.app.loop")
+        # The application that all tests of this process share.
+        request.getfixturevalue("qapp")
+        loop = studio.new_loop()
+    elif request.param == "uvloop":
+        loop = pytest.importorskip("uvloop").new_event_loop()
+    else:
+        loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield loop.run_until_complete
+    loop.run_until_complete(loop.shutdown_default_executor())
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 @pytest.fixture
@@ -43,32 +59,24 @@ def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return started
 
 
-def on(loop: Callable[[], asyncio.AbstractEventLoop], coroutine: Any) -> Any:
-    """Run on a loop of this kind."""
-    with asyncio.Runner(loop_factory=loop) as runner:
-        return runner.run(coroutine)
-
-
 def asked(espeak: FakeEspeak, text: str, limit_s: float = 60.0, most: int = 2**20) -> Any:
     """Return the coroutine of a call."""
     return ask([str(espeak.folder / "espeak-ng"), "-x"], text.encode(), limit_s, most)
 
 
-@loops
-def test_it_is_fed_and_its_answer_is_read(espeak: FakeEspeak, loop: Any) -> None:
+def test_it_is_fed_and_its_answer_is_read(espeak: FakeEspeak, on_loop: Any) -> None:
     """The text comes by stdin, whatever it looks like."""
-    answer = on(loop, asked(espeak, "--help"))
+    answer = on_loop(asked(espeak, "--help"))
 
     assert answer.code == 0
     assert answer.out.startswith(b"RIFF")
     assert espeak.asked() == [("-x", "--help")]
 
 
-@loops
-def test_a_crash_is_an_answer_with_its_last_words(espeak: FakeEspeak, loop: Any) -> None:
+def test_a_crash_is_an_answer_with_its_last_words(espeak: FakeEspeak, on_loop: Any) -> None:
     """Or with the signal."""
-    assert on(loop, asked(espeak, "crashes")) == Answer(3, b"", "a wire is loose")
-    assert on(loop, asked(espeak, "kills itself")) == Answer(-9, b"", "")
+    assert on_loop(asked(espeak, "crashes")) == Answer(3, b"", "a wire is loose")
+    assert on_loop(asked(espeak, "kills itself")) == Answer(-9, b"", "")
 
 
 def test_what_is_no_program_cannot_be_started(espeak: FakeEspeak) -> None:
@@ -79,17 +87,17 @@ def test_what_is_no_program_cannot_be_started(espeak: FakeEspeak) -> None:
         asyncio.run(ask([str(espeak.folder)], b"", 1, 1))
 
 
-@loops
-def test_one_that_hangs_is_killed_in_time(espeak: FakeEspeak, loop: Any, pids: list[int]) -> None:
+def test_one_that_hangs_is_killed_in_time(
+    espeak: FakeEspeak, on_loop: Any, pids: list[int]
+) -> None:
     """And nothing of it is left."""
     with pytest.raises(SpeechFault, match=r"it made no sound within 0\.1 s and was stopped"):
-        on(loop, asked(espeak, "hangs", limit_s=0.1))
+        on_loop(asked(espeak, "hangs", limit_s=0.1))
 
     assert [is_running(pid) for pid in pids] == [False]
 
 
-@loops
-def test_a_cancelled_call_leaves_no_process(espeak: FakeEspeak, loop: Any) -> None:
+def test_a_cancelled_call_leaves_no_process(espeak: FakeEspeak, on_loop: Any) -> None:
     """It is dead when the cancellation has come through."""
 
     async def run() -> int:
@@ -97,11 +105,10 @@ def test_a_cancelled_call_leaves_no_process(espeak: FakeEspeak, loop: Any) -> No
         await cancelled(lambda: asked(espeak, "hangs"), told)
         return told.result()
 
-    assert not is_running(on(loop, run()))
+    assert not is_running(on_loop(run()))
 
 
-@loops
-def test_a_child_that_it_leaves_behind_goes_with_it(espeak: FakeEspeak, loop: Any) -> None:
+def test_a_child_that_it_leaves_behind_goes_with_it(espeak: FakeEspeak, on_loop: Any) -> None:
     """It would hold the pipes open."""
 
     async def run() -> int:
@@ -109,11 +116,10 @@ def test_a_child_that_it_leaves_behind_goes_with_it(espeak: FakeEspeak, loop: An
         await cancelled(lambda: asked(espeak, "leaves a child"), told)
         return told.result()
 
-    wait_until_gone(on(loop, run()))
+    wait_until_gone(on_loop(run()))
 
 
-@loops
-def test_one_that_writes_without_end_is_stopped(espeak: FakeEspeak, loop: Any) -> None:
+def test_one_that_writes_without_end_is_stopped(espeak: FakeEspeak, on_loop: Any) -> None:
     """Before it fills the memory."""
     with pytest.raises(SpeechFault, match="it wrote more than 4 MiB for one sentence"):
-        on(loop, asked(espeak, "floods", most=4 * 2**20))
+        on_loop(asked(espeak, "floods", most=4 * 2**20))
