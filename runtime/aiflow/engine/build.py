@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 
 from aiflow.compiler.plan import EdgePlan, NodePlan, Plan
-from aiflow.engine.cells import INLINE, QUEUED, EdgeState, Guardian, Kernel, Runner
+from aiflow.engine.cells import EdgeState, Guardian, Kernel, Runner
 from aiflow.engine.feedback import build_loops
 from aiflow.engine.gates import Rows
 from aiflow.engine.inline import InlineRunner
+from aiflow.engine.limits import set_way
 from aiflow.engine.sources import SourceRunner
 from aiflow.engine.workers import WorkerRunner
 from aiflow.operators.base import Operator
@@ -63,18 +64,9 @@ def _guardian(node: NodePlan, kernel: Kernel, executor: Executor | None) -> Guar
     # An operator that awaits takes its time itself.
     if kernel.clock.is_virtual and type(guardian.runner) is InlineRunner:
         guardian.service_s = declared_time_s(node)
-    guardian.way = way_of(guardian)
+    set_way(guardian)
     guardian.refresh()
     return guardian
-
-
-def way_of(guardian: Guardian) -> int:
-    """Return the way that an arrival takes into a guardian at rest, by its policy of now."""
-    if guardian.service_s is not None or not isinstance(guardian.runner, InlineRunner):
-        return 0
-    if guardian.gate is not None and guardian.gate.picks:
-        return 0
-    return INLINE if guardian.node.policy.retry.timeout_s is None else QUEUED
 
 
 def _runner(node: NodePlan, executor: Executor | None) -> Runner:

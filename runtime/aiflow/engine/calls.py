@@ -16,12 +16,18 @@ from typing import Any
 from aiflow.engine.cells import NOTHING, Call, Event, Lane, Later, Route, Settled
 from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import deliver
-from aiflow.engine.failing import fail_call
+from aiflow.engine.retrying import (
+    call_failed,
+    fail_late,
+    outcome_of,
+    watch,
+    watch_deadline,
+)
 from aiflow.engine.settling import close_worker, go_on, rest, settle, work
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import wake
 from aiflow.engine.watermarks import input_watermark
-from aiflow.errors import EngineError, OperatorError
+from aiflow.errors import EngineError
 from aiflow.events import Context
 from aiflow.operators.base import Emit, NextTurn
 
@@ -51,6 +57,11 @@ def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what
     lane = call.lane
     if isinstance(result, Later):
         result.take_over(call, at)
+        if call.trial is not None:
+            watch(call, at)
+        return
+    if call.trial is not None and fail_late(call, at):
+        _close(lane, result)
         return
     extra, lane.extra = call.listed or lane.extra, None
     call.listed = None
@@ -66,13 +77,13 @@ def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what
         elif outputs is not None:
             set_output(call, outputs, at)
     except EngineError as error:
-        rest(call, at)
-        fail_call(call, error, at)
+        call_failed(call, error, at)
         return
     if call.more is None:
         rest(call, at)
     else:
         _reserve(call, at)
+        watch_deadline(call, at)
     advance(call, None)
 
 
@@ -258,9 +269,9 @@ def advance(call: Call, _: object) -> None:
                 stack.insert(height, (advance, call, None))
                 return
         elif call.more is None:
-            if call.worker is not None:
-                return  # it asks, and settles the call when there is nothing more
-            settle(call, Settled.PROCESSED, at)
+            if call.worker is not None or (call.trial is not None and call.trial.is_waiting):
+                return  # its worker, or its next try, settles the call when there is nothing more
+            settle(call, outcome_of(call), at)
         elif at >= runlist.deadline or asked > runlist.limit:
             runlist.push(advance, call, None)
             runlist.give_way()
@@ -275,6 +286,7 @@ def output_left(call: Call, at: float) -> None:
     guardian = call.lane.guardian
     guardian.emitted += 1
     guardian.blocked.record(at - call.ready_at)
+    call.has_left = True
     call.pending = None
     call.output = NOTHING
     _shrink(call)
@@ -324,6 +336,8 @@ def _ask(call: Call, at: float) -> None:
         rest(call, at)
         if call.is_settled:
             _close(call.lane, more)
+        elif call.trial is not None and fail_late(call, at):
+            return
         elif output is NOTHING:
             call.more = _with_emitted(call, None)
         elif not set_output(call, output, at):
@@ -337,7 +351,7 @@ def _ask(call: Call, at: float) -> None:
         call.more = None
         if call.is_settled:
             return
-        fail_call(call, wrap(call.lane, error), at)
+        call_failed(call, error, at)
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
 
@@ -349,15 +363,6 @@ def _with_emitted(call: Call, more: Iterator[Any] | None) -> Iterator[Any] | Non
         return more
     call.listed = call.lane.extra = None
     return chain(emitted, more or ())
-
-
-def wrap(lane: Lane, error: BaseException) -> BaseException:
-    """Return the error that says where an operator raised; it keeps the operator's own."""
-    if isinstance(error, EngineError):
-        return error
-    wrapped = OperatorError(lane.guardian.id, lane.turn.conversation, error)
-    wrapped.__cause__ = error
-    return wrapped
 
 
 def _reserve(call: Call, at: float) -> None:

@@ -18,8 +18,10 @@ from typing import Any, Protocol
 
 from aiflow.clock import Clock
 from aiflow.compiler.plan import EdgePlan, NodePlan
+from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.engine.runlist import RunList
 from aiflow.engine.scopes import EngineScope
+from aiflow.engine.trials import Trial
 from aiflow.errors import OperatorError, StallError
 from aiflow.events import Context
 from aiflow.metrics.instruments import Histogram
@@ -79,6 +81,12 @@ class Log(Protocol):
 
     def ended(self, node: str, turn: Turn, terminal: Terminal, at: float) -> None:
         """A turn ended at a node."""
+        ...
+
+    def retried(
+        self, node: str, event: Event, attempt: int, error: str, at: float, due: float
+    ) -> None:
+        """A try failed, and try number `attempt` will be made when `due`."""
         ...
 
     def tuned(self, node: str, changes: Mapping[str, tuple[object, object]], at: float) -> None:
@@ -259,10 +267,12 @@ class Turn:
         given_up_at: when it was cancelled, if it was.
         marks: source -> what it marked -> when.
         fault: why it cannot begin, where an operator could not make its state.
+        deadline: when it is given up, on the session's clock; None is never.
     """
 
     __slots__ = (
         "conversation",
+        "deadline",
         "epoch",
         "error",
         "fault",
@@ -288,6 +298,7 @@ class Turn:
         self.given_up_at = opened_at
         self.error: BaseException | None = None
         self.fault: OperatorError | None = None
+        self.deadline: float | None = None
         self.lanes: dict[str, Lane] = {}
         self.open_lanes = 0
         self.open_stores = 0
@@ -536,12 +547,15 @@ class Call:
             room at `waits_at`, None when it does not.
         is_measured: the operator's time is counted already.
         is_settled: set once, in `settling`.
+        has_left: an output has left the node, so that there is no further try.
+        trial: how far its tries have come; None where it has not been counted yet.
     """
 
     __slots__ = (
         "blocked_at",
         "event",
         "extra",
+        "has_left",
         "is_cancelled",
         "is_measured",
         "is_open",
@@ -558,6 +572,7 @@ class Call:
         "spent_s",
         "started_at",
         "timer",
+        "trial",
         "waits_at",
         "wake",
         "worker",
@@ -578,6 +593,8 @@ class Call:
         self.is_settled = False
         self.is_cancelled = False
         self.is_measured = False
+        self.has_left = False
+        self.trial: Trial | None = None
         self.started_at = 0.0
         self.spent_s = 0.0
         self.ready_at = 0.0
@@ -594,6 +611,7 @@ class Call:
             or lane.is_dead
             or self.listed
             or lane.extra
+            or self.trial
             or self.event is None
             or (lane.guardian.keeps_order and lane.head() is not self)
         )
@@ -627,7 +645,8 @@ class Guardian:
         keeps_runs: outputs of one sequence are made one behind the other.
         gate: how the queue is shared out among its `rows`, None where there is but one.
         ready: lanes with waiting events, the next to be served first; `finishing` those
-            whose `finish` is due.
+            whose `finish` is due, and before them the calls that are due to be tried again.
+        keeps_calls: each event has a call from its beginning; `retries`: tries after the first.
         waiters: calls that wait for room here, longest first.
     """
 
@@ -655,6 +674,7 @@ class Guardian:
         "is_pumping",
         "is_sink",
         "is_source",
+        "keeps_calls",
         "keeps_order",
         "keeps_runs",
         "kernel",
@@ -671,10 +691,13 @@ class Guardian:
         "processed",
         "queue_capacity",
         "ready",
+        "retries",
+        "retry",
         "rows",
         "runner",
         "service",
         "service_s",
+        "side_effects",
         "stamp",
         "started_s",
         "tuned_at",
@@ -704,7 +727,8 @@ class Guardian:
         self.outputs = frozenset(port.name for port in operator.outputs)
         self.max_outputs = operator.max_outputs
         self.is_source = node.is_source
-        self.is_sink = not any((node.edges_out or {}).values())
+        ways = node.edges_out or {}
+        self.is_sink = not any(ids for port, ids in ways.items() if port != DEAD_PORT.name)
         self.service_s: float | None = None
         self.queue_capacity = node.queue_capacity
         self.workers = policy.workers
@@ -715,6 +739,10 @@ class Guardian:
         self.keeps_order = policy.workers == 1 or policy.reorder_capacity > 0
         self.keeps_runs = True
         self.overflow = policy.overflow
+        self.retry = policy.retry
+        self.side_effects = node.side_effects
+        self.keeps_calls = False
+        self.retries = 0
         self.ports = node.inputs
         self.rows = len(node.inputs)
         self.gate: Gate | None = None
@@ -732,7 +760,7 @@ class Guardian:
         self.started_s = 0.0
         self.stamp = 0
         self.ready: deque[Lane] = deque()
-        self.finishing: deque[Lane] = deque()
+        self.finishing: deque[Lane | Call] = deque()
         self.waiters: dict[Call, None] = {}
         self.parked: dict[Call, None] = {}
         self.processed = 0
@@ -763,12 +791,20 @@ class Guardian:
             return True
         if self.depth >= capacity:
             return False
-        if not self.is_limited or not lane.depth:
+        if lane.depth < self.unasked:
             return True
-        # A place is kept for each open turn that has nothing waiting here, so that one
-        # which cannot leave never stops another. Invariant: those places are there.
-        others = self.kernel.active - len(self.ready)
-        return capacity < self.kernel.active or self.depth + others < capacity
+        # A place is kept for each open conversation that has nothing waiting here, so that
+        # one which cannot leave never stops another. Invariant: those places are there.
+        kernel = self.kernel
+        others = kernel.active
+        if capacity < others:
+            return True
+        if kernel.fading:
+            waiting = {other.turn.conversation for other in self.ready}
+            others -= len(waiting | {lane.turn.conversation})
+        else:
+            others -= len(self.ready)
+        return self.depth + others < capacity
 
     def meter(self, at: float) -> None:
         """Add the time since the last change to what the workers waited for.

@@ -137,20 +137,24 @@ def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
     guardian.runner.wake(guardian)
 
 
-def take(guardian: Guardian, at: float) -> tuple[Lane, Event | None, EdgeState | None] | None:
+#: A lane, what is to be begun there, and the edge over which it came. Without an edge it is a
+#: call that is to be tried again, or the lane's `finish`.
+Taken = tuple[Lane, Event | Call | None, EdgeState | None]
+
+
+def take(guardian: Guardian, at: float) -> Taken | None:
     """Take what is to be begun next; None where nothing may be.
 
     Lanes take turns, and who waits for the place that became free gets it at once. A lane
     whose `finish` is due comes without an event.
     """
-    if guardian.dispatched >= guardian.window or guardian.opened >= guardian.workers:
+    if guardian.opened >= guardian.workers:
         return None
     if guardian.is_metered:
         guardian.meter(at)
     if guardian.finishing:
-        guardian.dispatched += 1
-        return guardian.finishing.popleft(), None, None
-    if not guardian.ready:
+        return _take_due(guardian)
+    if guardian.dispatched >= guardian.window or not guardian.ready:
         return None
     if guardian.gate is not None:
         return _take_through(guardian, guardian.gate, at)
@@ -167,6 +171,20 @@ def take(guardian: Guardian, at: float) -> tuple[Lane, Event | None, EdgeState |
     if guardian.waiters:
         admit(guardian, at)
     return lane, event, edge
+
+
+def _take_due(guardian: Guardian) -> Taken | None:
+    """Take a call that is to be tried again, which has its place, or the `finish` of a lane."""
+    line = guardian.finishing
+    due = line[0]
+    if isinstance(due, Call):
+        line.popleft()
+        return due.lane, due, None
+    if guardian.dispatched >= guardian.window:
+        return None
+    line.popleft()
+    guardian.dispatched += 1
+    return due, None, None
 
 
 def _take_through(

@@ -52,6 +52,13 @@ class EventLog:
             line({"record": "settled", "at": at, "node": node, "outcome": outcome, **place})
         )
 
+    def retried(
+        self, node: str, event: Event, attempt: int, error: str, at: float, due: float
+    ) -> None:
+        """Write that a try failed and when the next, of that number, is due."""
+        record = {"record": "retried", "at": at, "node": node, "attempt": attempt}
+        self._write(line({**record, "due": due, "error": error, **_place(event)}))
+
     def ended(self, node: str, turn: Turn, terminal: Terminal, at: float) -> None:
         """Write that a turn ended at a node."""
         self._write(

@@ -11,6 +11,7 @@ from aiflow.engine.cells import Call, Lane, Settled, Terminal
 from aiflow.engine.ending import try_close
 from aiflow.engine.settling import count, go_on, leave, settle
 from aiflow.engine.waiting import forget
+from aiflow.errors import EngineError, NotStarted, OperatorError, TryTimeoutError
 
 
 def fail_call(call: Call, error: BaseException, at: float) -> None:
@@ -26,6 +27,22 @@ def fail_lane(lane: Lane, error: BaseException, at: float) -> None:
     empty(lane, at)
     lane.guardian.kernel.fail_turn(lane.turn, error)
     try_close(lane)
+
+
+def wrap(lane: Lane, error: BaseException, attempts: int = 1, note: str = "") -> BaseException:
+    """Return the error that says where an operator raised; it keeps the operator's own.
+
+    Args:
+        lane: where it raised.
+        error: the engine's own errors are returned as they are.
+        attempts: how often the event was tried.
+        note: a clause that says more.
+    """
+    if isinstance(error, EngineError) and not isinstance(error, TryTimeoutError | NotStarted):
+        return error
+    wrapped = OperatorError(lane.guardian.id, lane.turn.conversation, error, attempts, note)
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def kill(lane: Lane, terminal: Terminal) -> None:

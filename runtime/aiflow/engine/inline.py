@@ -24,7 +24,6 @@ from aiflow.engine.calls import (
     next_part,
     open_call,
     output_left,
-    wrap,
 )
 from aiflow.engine.cells import (
     INLINE,
@@ -37,14 +36,13 @@ from aiflow.engine.cells import (
     Nothing,
     Route,
     Settled,
-    Terminal,
 )
 from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
-from aiflow.engine.failing import fail_call, fail_lane, kill
 from aiflow.engine.frames import Frame, keep, next_of, open_frame
-from aiflow.engine.settling import count, leave, rest, settle, stop_timer, work
+from aiflow.engine.retrying import begin_try, call_failed, open_trial, timeout_of, work_for
+from aiflow.engine.settling import count, leave, rest, settle, work
 from aiflow.engine.waiting import park
 from aiflow.errors import EngineError
 from aiflow.events import Context
@@ -75,8 +73,8 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
         try:
             out = lane.process(payload, scope)
         except BaseException as error:
-            at = now()
-            _raised(lane, event, error, at)
+            started, at = at, now()
+            _raised(lane, event, error, at - started, at)
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 keep(frames or [])
                 raise
@@ -88,8 +86,9 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             service.sum_s += spent
             if spent < FINE_S:
                 service.fine += 1
-            else:
-                service.record_coarse(spent)
+            elif service.record_coarse(spent):
+                _came_late(lane, event, spent, at)
+                out = _OVER
         route = lane.route
         if type(out) is not lane.plain:
             # Anything but a bare payload, or the first of its class here, or a dead lane.
@@ -180,7 +179,8 @@ def _look_closer(
     elif extra is not None or not is_plain(out):
         _several(lane, event, out, spent_s, at)
     elif lane.route is None:
-        _raised(lane, event, _no_port(lane), at)
+        lane.service.take_back(spent_s)
+        _raised(lane, event, _no_port(lane), spent_s, at)
     else:
         lane.plain = type(out)
         return lane.route, out
@@ -252,15 +252,21 @@ def _several(lane: Lane, event: Event, out: Any, spent_s: float, at: float) -> N
     complete(call, out, at)
 
 
-def _raised(lane: Lane, event: Event, error: BaseException, at: float) -> None:
-    """Settle an event whose operator raised."""
+def _raised(lane: Lane, event: Event, error: BaseException, spent_s: float, at: float) -> None:
+    """Settle an event whose operator raised, or keep a call for its next try."""
     lane.extra = None
     if lane.is_dead:
         count(lane, event, Settled.CANCELLED, at)
         return
-    kill(lane, Terminal.ERROR)
-    count(lane, event, Settled.FAILED, at)
-    fail_lane(lane, wrap(lane, error), at)
+    call = open_call(lane, event, at)
+    call.spent_s = spent_s
+    call_failed(call, error, at)
+
+
+def _came_late(lane: Lane, event: Event, spent_s: float, at: float) -> None:
+    """Settle an event whose operator has taken longer than one try may; see `limits`."""
+    lane.service.take_back(spent_s)
+    _raised(lane, event, timeout_of(lane.guardian, spent_s), spent_s, at)
 
 
 def _discard(lane: Lane, event: Event, out: Any, at: float) -> None:  # noqa: ANN401
@@ -344,20 +350,38 @@ class InlineRunner:
             close_now(call.lane, more)
         settle(call, Settled.CANCELLED, at)
 
-    def _begin(self, lane: Lane, event: Event | None, edge: EdgeState | None, at: float) -> None:
+    def _begin(
+        self, lane: Lane, event: Event | Call | None, edge: EdgeState | None, at: float
+    ) -> None:
         guardian = lane.guardian
-        if lane.is_dead:
+        if edge is None or event is None or isinstance(event, Call):
+            self._begin_due(lane, event, at)
+        elif lane.is_dead:
             settle(keep_call(lane, event), Settled.CANCELLED, at)
-        elif event is None or edge is None:
-            self._finish(lane, at)
-        elif guardian.service_s is not None:
-            _wait_first(keep_call(lane, event), edge, guardian.service_s, at)
+        elif guardian.keeps_calls:
+            call = keep_call(lane, event)
+            open_trial(call, edge.plan.target_port, at)
+            _try(call, at)
         elif lane.calls and guardian.keeps_order:
             call = keep_call(lane, event)
             _run(call, edge, lane.guardian.process, event.payload)
         else:
             self._let_go(lane)
             self._pass_on(lane, event, edge, at)
+
+    def _begin_due(self, lane: Lane, due: Event | Call | None, at: float) -> None:
+        """Try an event again, or begin a lane's `finish`."""
+        if isinstance(due, Call):
+            assert due.trial is not None
+            due.trial.is_due = False
+            if lane.is_dead:
+                settle(due, Settled.CANCELLED, at)
+            else:
+                _try(due, at)
+        elif lane.is_dead:
+            settle(keep_call(lane, None), Settled.CANCELLED, at)
+        else:
+            self._finish(lane, at)
 
     def _pass_on(self, lane: Lane, event: Event, edge: EdgeState, at: float) -> None:
         if lane.is_dead:
@@ -381,30 +405,22 @@ class InlineRunner:
         leave(lane)
 
 
-def _wait_first(call: Call, edge: EdgeState, service_s: float, at: float) -> None:
-    """Let the declared service time pass, then call the operator."""
-    clock = call.lane.guardian.kernel.clock
-    kernel = call.lane.guardian.kernel
-    due = at + service_s
+def _try(call: Call, at: float) -> None:
+    """Begin a try; with a declared service time that time passes first."""
+    begin_try(call, at)
     work(call, at)
-
-    def fire() -> None:
-        if call.is_settled:
-            return
-        if clock.now() < due:
-            call.timer = clock.call_at(due, fire)
-            return
-        stop_timer(call)
-        kernel.runlist.push(_run_due, call, edge)
-
-    kernel.open_calls += 1  # while the timer runs, there is something to wait for
-    call.timer = clock.call_at(due, fire)
+    service_s = call.lane.guardian.service_s
+    if service_s is None:
+        _call_for(call, None)
+    else:
+        work_for(call, service_s, _call_for, at)
 
 
-def _run_due(call: Call, edge: EdgeState) -> None:
+def _call_for(call: Call, _: object) -> None:
+    """Call the operator for a try that has begun."""
     if not call.is_settled:
         assert call.event is not None
-        _run(call, edge, call.lane.guardian.process, call.event.payload)
+        _call(call, call.lane.guardian.process, call.event.payload, call.scope)
 
 
 def _run(call: Call, edge: EdgeState, process: Callable[..., Any], payload: Any) -> None:  # noqa: ANN401
@@ -429,10 +445,7 @@ def _call(call: Call, function: Callable[..., Any], *args: object) -> None:
         at = now()
         rest(call, at)
         call.lane.extra = None
-        if call.is_cancelled or call.lane.is_dead:
-            settle(call, Settled.CANCELLED, at)
-        else:
-            fail_call(call, wrap(call.lane, error), at)
+        call_failed(call, error, at)
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
         return

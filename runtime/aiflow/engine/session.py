@@ -35,7 +35,7 @@ from aiflow.engine.starting import (
     waiting_requests,
 )
 from aiflow.engine.status import ENDED, Status
-from aiflow.engine.stuck import stuck_calls
+from aiflow.engine.stuck import astray_workers, stuck_calls
 from aiflow.engine.taps import TapView
 from aiflow.engine.tuning import Tuning, apply, bound_now, differences, tuned_plan
 from aiflow.engine.turns import Weaver
@@ -318,8 +318,10 @@ class Session:
         """Return an error for each operator call that did not end after it was cancelled."""
         if self._kernel is None:
             return ()
-        busy = stuck_calls(self._conversations.turns(), self._kernel.now())
-        return (*self._kernel.refused.values(), *busy)
+        at = self._kernel.now()
+        busy = stuck_calls(self._conversations.turns(), at)
+        astray = astray_workers(self._guardians.values(), at)
+        return (*self._kernel.refused.values(), *busy, *astray)
 
     # How a run goes ---------------------------------------------------------------------
 
@@ -418,7 +420,7 @@ class Session:
         for guardian in self._guardians.values():
             if isinstance(guardian.runner, WorkerRunner):
                 guardian.runner.close(kernel)
-                tasks += [worker.task for worker in guardian.runner.workers if worker.call is None]
+                tasks += [worker.task for worker in guardian.runner.workers if worker.ends]
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
 

@@ -30,6 +30,9 @@ def settle(call: Call, outcome: Settled, at: float) -> None:
     if call.timer is not None:
         call.timer.cancel()
         stop_timer(call)
+    if call.trial is not None and call.trial.is_due:
+        call.trial.is_due = False
+        guardian.finishing.remove(call)
     close_worker(call, at)
     was_head = lane.head() is call
     del lane.calls[call]

@@ -76,6 +76,7 @@ def node_stats(
         dropped=dict(guardian.dropped),
         failed=guardian.failed,
         cancelled=guardian.cancelled,
+        retries=guardian.retries,
         in_flight=received - settled,
         wait=guardian.wait.stats(arrived),
         service=guardian.service.stats(),

@@ -14,11 +14,12 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
-from aiflow.engine.calls import is_plain, way_of, wrap
+from aiflow.engine.calls import is_plain, way_of
 from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Guardian, Lane, Route, Terminal
 from aiflow.engine.closing import close_now, closing
 from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
+from aiflow.engine.failing import wrap
 from aiflow.engine.inline import pass_on
 from aiflow.engine.settling import leave
 from aiflow.engine.waiting import park, unpark

@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Iterable, Iterator
 from types import FrameType
 
-from aiflow.engine.cells import Call, Turn
-from aiflow.engine.workers import Worker
+from aiflow.engine.cells import Guardian, Turn
+from aiflow.engine.workers import Worker, WorkerRunner
 from aiflow.errors import StallError
 
 _DEPTH = 20
@@ -18,7 +18,7 @@ _DEPTH = 20
 def stuck_calls(turns: Iterable[Turn], at: float) -> tuple[StallError, ...]:
     """Return an error for each cancelled call whose operator is still at work."""
     return tuple(
-        StallError(lane.guardian.id, at - turn.given_up_at, _stack(call))
+        StallError(lane.guardian.id, at - turn.given_up_at, _stack(call.worker or lane.source))
         for turn in turns
         for lane in turn.lanes.values()
         for call in ((lane.source.hand,) if lane.source is not None else tuple(lane.calls))
@@ -26,9 +26,19 @@ def stuck_calls(turns: Iterable[Turn], at: float) -> tuple[StallError, ...]:
     )
 
 
-def _stack(call: Call) -> str:
-    """Return where the call's task stands; for an executor's call, where our threads stand."""
-    owner = call.worker if call.worker is not None else call.lane.source
+def astray_workers(guardians: Iterable[Guardian], at: float) -> tuple[StallError, ...]:
+    """Return an error for each operator that goes on though the time of its try was over."""
+    return tuple(
+        StallError(guardian.id, at - worker.astray_since, _stack(worker))
+        for guardian in guardians
+        if isinstance(guardian.runner, WorkerRunner)
+        for worker in guardian.runner.workers
+        if worker.astray_since is not None
+    )
+
+
+def _stack(owner: object) -> str:
+    """Return where a worker or a source stands; for a thread, where our threads stand."""
     if isinstance(owner, Worker) and owner.is_threaded:
         return "".join(map(_format, _our_threads()))
     if isinstance(owner, Worker):

@@ -21,9 +21,9 @@ from aiflow.compiler.bound import plan_bound
 from aiflow.compiler.findings import did_you_mean
 from aiflow.compiler.plan import NodePlan, Plan
 from aiflow.compiler.values import validated
-from aiflow.engine.build import way_of
 from aiflow.engine.cells import Call, Guardian, Lane
 from aiflow.engine.delivery import let_in
+from aiflow.engine.limits import set_way
 from aiflow.engine.settling import go_on
 from aiflow.errors import EngineError
 from aiflow.events import is_droppable
@@ -103,7 +103,8 @@ def apply(guardian: Guardian, node: NodePlan, lanes: Iterable[Lane]) -> None:
     guardian.window = policy.workers + policy.reorder_capacity
     guardian.keeps_order |= policy.workers == 1 or policy.reorder_capacity > 0
     guardian.overflow = policy.overflow
-    guardian.way = way_of(guardian)
+    guardian.retry = policy.retry
+    set_way(guardian)
     if had_one_place and guardian.window > 1:
         _part_scopes(lanes)
     if not guardian.is_paused:

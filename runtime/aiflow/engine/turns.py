@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from aiflow.compiler.plan import NodePlan, Plan
+from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.engine.cells import EdgeState, Guardian, Kernel, Lane, Route, Terminal, Turn
 from aiflow.engine.conversations import number_of
 from aiflow.engine.outputs import Outputs
@@ -117,7 +118,7 @@ class Weaver:
 
     def _lane(self, guardian: Guardian, turn: Turn, scope: EngineScope | None) -> Lane:
         node = guardian.node
-        wanted = node.resources or {}
+        wanted, ways = node.resources or {}, node.edges_out or {}
         blank: Context[Any] = Context(
             None, turn.conversation, turn.number, guardian.id, 0, created_at=turn.opened_at
         )
@@ -126,7 +127,7 @@ class Weaver:
                 guardian.id,
                 self.kernel.clock,
                 {name: self.resources[id_] for name, id_ in wanted.items()},
-                frozenset(port for port, edges in (node.edges_out or {}).items() if edges),
+                frozenset(port.name for port in node.operator.outputs if ways.get(port.name)),
                 blank,
                 self.seed,
             )
@@ -153,7 +154,9 @@ class Weaver:
     def _wire(self, lane: Lane, turn: Turn) -> None:
         node = lane.guardian.node
         ways = node.edges_out or {}
-        for port in node.operator.outputs:
+        # The port of what was given up on is there where it is connected.
+        dead = (DEAD_PORT,) if ways.get(DEAD_PORT.name) else ()
+        for port in (*node.operator.outputs, *dead):
             hops = []
             for edge in ways.get(port.name, ()):
                 target = turn.lanes[self.plan.edges[edge].target]

@@ -20,14 +20,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from concurrent.futures import Executor
 from typing import Any
 
-from aiflow.engine.calls import advance, complete, make_event, set_output, wrap
+from aiflow.engine.calls import advance, complete, make_event, set_output
 from aiflow.engine.cells import INLINE, NOTHING, Call, Guardian, Kernel, Later, Settled
 from aiflow.engine.closing import closing
 from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
-from aiflow.engine.failing import fail_call
 from aiflow.engine.inline import InlineRunner, pass_on
-from aiflow.engine.settling import close_worker, count, leave, rest, settle, work
+from aiflow.engine.retrying import call_failed, end_cancelled
+from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import sleep_until_woken, wake
 from aiflow.metrics.instruments import FINE_S
@@ -79,6 +79,9 @@ class WorkerRunner(InlineRunner):
         self.is_closing = True
         while self.idle:
             self.idle.pop().nudge()
+        for worker in self._workers:
+            if worker.astray_since is not None and self.is_threaded:
+                worker.task.cancel()  # a thread cannot be ended, but nobody awaits it any more
 
     def cancel(self, call: Call, at: float) -> None:
         """Cancel the operator, or settle at once what only waits to leave."""
@@ -173,6 +176,8 @@ class Worker(Later):
 
     Attributes:
         call: what it is busy with, None while idle; `steps` what it awaits for it.
+        astray_since: when it was left alone with a call whose time was over, and whose operator
+            goes on all the same; None where it was not.
         task: its task. `context`: that task's context variables.
     """
 
@@ -185,6 +190,7 @@ class Worker(Later):
         self._wake: asyncio.Future[None] | None = None
         self.call: Call | None = None
         self.steps: Awaitable[Any] | None = None
+        self.astray_since: float | None = None
         self.context = contextvars.copy_context()
         guardian.kernel.open_calls += 1  # until it waits for work
         name = f"aiflow worker {guardian.id} {number}"
@@ -194,6 +200,11 @@ class Worker(Later):
     def is_threaded(self) -> bool:
         """Whether its operator runs in an executor."""
         return self._runner.is_threaded
+
+    @property
+    def ends(self) -> bool:
+        """Whether its task ends when the runner closes; else its operator is stuck."""
+        return self.call is None and (self.astray_since is None or self.is_threaded)
 
     def take(self, work: Awaitable[Any], waits_for: object = None) -> None:
         """Take the rest of a call, which `take_over` tells.
@@ -223,6 +234,15 @@ class Worker(Later):
             return  # a thread goes on, and its result is discarded; what is not begun is seen
         if self.task is not asyncio.current_task(self._guardian.kernel.loop):
             self.task.cancel()
+
+    def leave_alone(self, at: float) -> None:
+        """Let go of a call whose operator does not end; the worker's place stays taken."""
+        call = self.call
+        assert call is not None
+        rest(call, at)
+        call.is_open = False  # and yet the guardian counts a worker, until it comes back
+        call.worker = self.call = None
+        self.astray_since = at
 
     async def _run(self) -> None:
         try:
@@ -263,11 +283,17 @@ class Worker(Later):
                 await self._carry_out(call, result)
                 result = None
         except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
-            self._rest()
-            self._raised(call, error)
+            if self.astray_since is None:
+                self._rest()
+                self._raised(call, error)
+            else:
+                self._come_back(error)
         else:
-            self._rest()
-            self._returned(call, result)
+            if self.astray_since is None:
+                self._rest()
+                self._returned(call, result)
+            else:
+                self._come_back(None)
 
     async def _begin(self) -> None:
         """Wait, so that calls of which nothing has run begin in the order in which they came."""
@@ -282,6 +308,22 @@ class Worker(Later):
         """Be there for the next call, which may come before this one's result has left."""
         self.call = self.steps = self._work = None
         self._runner.idle.append(self)
+
+    def _come_back(self, error: BaseException | None) -> None:
+        """Be there again; what the operator has come to is nobody's any more."""
+        is_ended = self._runner.is_closing and isinstance(error, asyncio.CancelledError)
+        if not is_ended:
+            while self.task.cancelling():
+                self.task.uncancel()
+        self.astray_since = None
+        self._rest()
+        guardian, runlist = self._guardian, self._guardian.kernel.runlist
+        guardian.opened -= 1
+        runlist.begin()
+        go_on(guardian)
+        runlist.end()
+        if error is not None and (is_ended or isinstance(error, KeyboardInterrupt | SystemExit)):
+            raise error
 
     def _returned(self, call: Call, result: Any) -> None:  # noqa: ANN401
         """Carry on what the operator returned."""
@@ -389,25 +431,23 @@ class Worker(Later):
         call.lane.extra = None
         # Asked from outside to end, as a loop does with all tasks when it closes. A
         # CancelledError that nobody asked for is an operator's failure like any other.
+        was_cancelled = call.is_cancelled
         is_ended = isinstance(error, asyncio.CancelledError) and bool(self.task.cancelling())
-        if call.is_cancelled:
+        if was_cancelled:
             self._end_cancel(call, at)
         elif is_ended:
             settle(call, Settled.CANCELLED, at)
         elif not call.is_settled:
-            rest(call, at)
-            fail_call(call, wrap(call.lane, error), at)
+            call_failed(call, error, at)
         self._end_end(has_pump)
-        if isinstance(error, KeyboardInterrupt | SystemExit) or (
-            is_ended and not call.is_cancelled
-        ):
+        if isinstance(error, KeyboardInterrupt | SystemExit) or (is_ended and not was_cancelled):
             raise error
 
     def _end_cancel(self, call: Call, at: float) -> None:
         """Settle a cancelled call; the cancellation was the call's, not this task's."""
         while self.task.cancelling():
             self.task.uncancel()
-        settle(call, Settled.CANCELLED, at)
+        end_cancelled(call, at)
 
     async def _carry_out(self, call: Call, outputs: AsyncIterator[Any]) -> None:
         """Ask for one output after the other, each when the last has left."""

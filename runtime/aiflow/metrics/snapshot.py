@@ -50,7 +50,9 @@ class NodeStats:
         running: events being processed now; `held` those finished and waiting for order.
         received: events offered to the node, `emitted` outputs that left it.
         dropped: events discarded, by reason.
-        wait: time in the queue, at a model source until its request left; `service` in the operator; `blocked` until an output left.
+        retries: tries of events after their first.
+        wait: time in the queue, at a model source until its request left; `service` in the
+            operator; `blocked` until an output left.
         busy_s: seconds of worker time spent in the operator, with `backpressured_s`,
             `window_blocked_s` and `idle_s` summing to elapsed time x workers.
         oldest_age_s: age of the oldest queued event, 0 when the queue is empty.
@@ -73,6 +75,7 @@ class NodeStats:
     dropped: Mapping[str, int] = field(default_factory=dict)
     failed: int = 0
     cancelled: int = 0
+    retries: int = 0
     in_flight: int = 0
     wait: LatencyStats = LatencyStats()
     service: LatencyStats = LatencyStats()

@@ -14,6 +14,7 @@ from typing import Any
 
 from aiflow.compiler.bound import plan_bound
 from aiflow.compiler.plan import EdgePlan, NodePlan, Plan, ResourcePlan
+from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.graph.model import Feedback
 from aiflow.operators.base import NoParams, Operator, Port, Source
 from aiflow.operators.scope import Scope
@@ -165,7 +166,7 @@ class PlanBuilder:
             id_,
             operator,
             policy,
-            SideEffects.NONE,
+            policy.side_effects or SideEffects.NONE,
             None if more.get("unlimited") else policy.queue_capacity,
             inputs=tuple(port.name for port in operator.inputs if port.name in into),
             edges_out={
@@ -174,7 +175,7 @@ class PlanBuilder:
                     for edge in self._edges.values()
                     if edge.source == id_ and edge.source_port == port.name
                 )
-                for port in operator.outputs
+                for port in (*operator.outputs, DEAD_PORT)
             },
             resources={name: name for name in operator.requires},
             is_measured=more.get("is_measured", False),
