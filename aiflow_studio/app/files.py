@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -224,10 +225,10 @@ class FileDesk(QObject):
         return self.base or Path.cwd()
 
 
-def examples() -> list[Path]:
-    """Return the shipped example graphs, by name; none where the package lacks them."""
+def shipped_graphs(folder_name: Literal["examples", "live"]) -> list[Path]:
+    """Return the shipped graphs of one folder, by name; none where the package lacks them."""
     try:
-        folder = graphs_dir() / "examples"
+        folder = graphs_dir() / folder_name
     except FileNotFoundError:
         return []
     return sorted(folder.glob(f"*{GRAPH_SUFFIX}"))

@@ -12,10 +12,15 @@ from PySide6.QtWidgets import QDockWidget, QMenu
 Open = Callable[[Path], object]
 
 
-def fill_examples(menu: QMenu, paths: Iterable[Path], open_copy: Open) -> None:
-    """List the shipped examples by name."""
+def fill_examples(
+    menu: QMenu, paths: Iterable[Path], live: Iterable[Path], open_copy: Open
+) -> None:
+    """List the shipped examples by name, then the graphs that need a model or a device."""
     for path in paths:
         menu.addAction(path.name.split(".")[0], partial(open_copy, path))
+    menu.addSeparator()
+    for path in live:
+        menu.addAction(f"{path.name.split('.')[0]} (live)", partial(open_copy, path))
 
 
 def keep_recent(menu: QMenu, recent: Callable[[], Sequence[str]], open_path: Open) -> None:

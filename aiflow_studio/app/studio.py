@@ -24,7 +24,7 @@ from aiflow_studio.app.actions import ActionBook, Situation
 from aiflow_studio.app.commands import Commands, Parts
 from aiflow_studio.app.crash import CrashReporter
 from aiflow_studio.app.errands import Errands
-from aiflow_studio.app.files import FileDesk, examples
+from aiflow_studio.app.files import FileDesk, shipped_graphs
 from aiflow_studio.app.keys import change_key
 from aiflow_studio.app.menus import (
     fill_choice,
@@ -240,7 +240,10 @@ class Studio(QObject):
         self.book.fill(self.window.menuBar())
         menus = self.book.submenus
         keep_recent(menus["recent"], lambda: self._settings.recent, self._open)
-        fill_examples(menus["examples"], examples(), partial(self._open, as_copy=True))
+        open_copy = partial(self._open, as_copy=True)
+        fill_examples(
+            menus["examples"], shipped_graphs("examples"), shipped_graphs("live"), open_copy
+        )
         titles = {name: theme.title for name, theme in THEMES.items()}
         fill_choice(menus["theme"], titles, lambda name: self.look.set_theme(THEMES[name]))
         fill_choice(
