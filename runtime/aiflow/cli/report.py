@@ -52,6 +52,10 @@ def summary_lines(snapshot: Snapshot, facts: Facts) -> Iterator[str]:
     if len(outcomes) > 1:
         counts = ", ".join(f"{outcomes.count(each)} {each}" for each in sorted(set(outcomes)))
         yield f"{len(outcomes)} conversations: {counts}"
+    turns = {how: count for how, count in snapshot.turns.items() if count}
+    if sum(turns.values()) > len(outcomes):
+        counts = ", ".join(f"{count} {how}" for how, count in turns.items())
+        yield f"{sum(turns.values())} turns: {counts}"
     if drops := _drops(snapshot):
         yield drops
     if snapshot.phase != "failed":

@@ -8,7 +8,7 @@ Over 500 lines because there is one for each operator; nothing here is written b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from aiflow.dsl.core import FlowCore, In, NodeHandle, Out, PolicyLike, ResourceHandle
@@ -125,6 +125,15 @@ class ChunkerNode(NodeHandle):
     def in_(self) -> In:
         """Text: tokens."""
         return self.into("in")
+
+
+class ConversationsNode(NodeHandle):
+    """A node of `conversations`."""
+
+    @property
+    def out(self) -> Out:
+        """Message: what is said, one message each turn."""
+        return self.port("out")
 
 
 class CounterNode(NodeHandle):
@@ -553,6 +562,32 @@ class Builtins(FlowCore):
             "until": until,
         }
         return ChunkerNode(self, self._node("chunker", id, policy, resources, params))
+
+    def conversations(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        conversations: int | Unset = UNSET,
+        turns: Sequence[Mapping[str, Any]] | Unset = UNSET,
+        apart_s: float | Unset = UNSET,
+        policy: PolicyLike | None = None,
+    ) -> ConversationsNode:
+        """Lets many people talk at once, turn by turn.
+
+        Args:
+            id: Its id; made from the name without one.
+            conversations: How many conversations one run opens; each says all the turns. Default 8 conversations.
+            turns: What is said, turn by turn: text, after_s (pause before it in seconds) and barge_in (interrupt what goes on). {conversation} in a text is the conversation's id; the text given to a run takes the place of the first. Default (Say(text='Why should a program ever wait on purpose?', after_s=0.0, barge_in=False), Say(text='And if it did not?', after_s=1.0, barge_in=False)).
+            apart_s: How much later than the one before each conversation says its first text. Default 0.2 s.
+        """
+        resources = None
+        params: dict[str, Any] = {
+            "conversations": conversations,
+            "turns": turns,
+            "apart_s": apart_s,
+        }
+        return ConversationsNode(self, self._node("conversations", id, policy, resources, params))
 
     def counter(
         self,
@@ -1049,6 +1084,38 @@ class Builtins(FlowCore):
             "files": files,
             "file": file,
             "passage_characters": passage_characters,
+        })
+
+    def local_model(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        model: str | Unset = UNSET,
+        force: Literal["nothing", "reasoning", "tool-call"] | Unset = UNSET,
+        threads: int | Unset = UNSET,
+        context_tokens: int | Unset = UNSET,
+        parallel: int | Unset = UNSET,
+        load_timeout_s: float | Unset = UNSET,
+    ) -> ResourceHandle:
+        """A small model that runs on this machine, without an account.
+
+        Args:
+            id: Its id; made from the name without one.
+            model: A model's file (GGUF), relative to the graph's folder; empty takes the small one that `make live` installs (SmolLM2, 135 million weights). Default ''.
+            force: What the small model is made to send although it was never taught it: reasoning before each answer, or a tool call where the node has tools. What comes over the wire has the real form; what it says means little. Default 'nothing'.
+            threads: How many processor cores compute. More are faster on an idle machine and much slower on a busy one. Default 1 threads.
+            context_tokens: Longest prompt and answer together. Default 2048 tokens.
+            parallel: How many answers are written at once; further requests wait at the server. Default 1 answers.
+            load_timeout_s: Longest wait until the model is loaded. Default 120.0 s.
+        """
+        return self.resource("local-model", id, {
+            "model": model,
+            "force": force,
+            "threads": threads,
+            "context_tokens": context_tokens,
+            "parallel": parallel,
+            "load_timeout_s": load_timeout_s,
         })
 
     def provider(

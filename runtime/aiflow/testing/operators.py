@@ -15,18 +15,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiflow.clock import VirtualClock, VirtualLoop
-from aiflow.operators.base import Emit, Operator, Source
+from aiflow.operators.base import Emit, NextTurn, Operator, Source
 from aiflow.operators.scope import Scope
 
 
 @dataclass(slots=True)
 class OperatorRun:
-    """What one operator made of one conversation's turn.
+    """What one operator made of one conversation.
 
     Attributes:
         outputs: (port, payload) in the order in which they came.
         times: when each output came, virtual seconds from the start.
         arrived: of a source, each output's time of arrival.
+        turns: number of the turn that each output belongs to.
         shown: all that it showed, in a row.
         kept: lowest kept sequence as reported after each call; None where nothing was.
         marks: what a source marked -> when.
@@ -36,6 +37,7 @@ class OperatorRun:
     outputs: list[tuple[str, object]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     arrived: list[float] = field(default_factory=list)
+    turns: list[int] = field(default_factory=list)
     shown: str = ""
     kept: list[int | None] = field(default_factory=list)
     marks: dict[str, float] = field(default_factory=dict)
@@ -126,6 +128,9 @@ class _Harness:
 
     def _emit(self, output: object, port: str | None = None) -> None:
         arrived = None
+        if isinstance(output, NextTurn):
+            self._scope.turn += 1
+            return
         if isinstance(output, Emit):
             port, output, arrived = output
         if port is None:
@@ -133,6 +138,7 @@ class _Harness:
         now = self._scope.clock.now()
         self._result.outputs.append((port, output))
         self._result.times.append(now)
+        self._result.turns.append(self._scope.turn)
         self._result.arrived.append(now if arrived is None else arrived)
 
     def _show(self, text: str) -> None:

@@ -54,18 +54,29 @@ def reorder_buffer_keeps_workers_busy(resolved: Resolved) -> Iterator[Diagnostic
 def reorder_buffer_has_a_use(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF602: a reorder buffer is never used, because one worker keeps the order anyway.
 
+    What it holds then is what waits to leave in one conversation while others go on, so it may
+    have a place for each of those that are open beside it.
+
     Why: It counts in the bound and does nothing.
-    For example: a node with "policy": {"reorder_capacity": 16} and one worker.
+    For example: a node with "policy": {"reorder_capacity": 16}, one worker and one
+        conversation.
     Remedy: leave reorder_capacity out, or use more workers.
     """
     found = Finding("AF602")
+    others = min(resolved.graph.max_conversations, _conversations(resolved)) - 1
     for node in resolved.nodes.values():
         policy = node.policy
-        if policy and policy.reorder_capacity and policy.workers == 1 and node.incoming:
+        if not policy or policy.workers > 1 or not node.incoming:
+            continue
+        if policy.reorder_capacity > max(0, others):
             yield found.hint(
-                "node {node} has a reorder buffer of {places} and one worker, which needs none",
+                "node {node} has a reorder buffer of {places} and one worker, which needs none"
+                if others <= 0
+                else "node {node} has a reorder buffer of {places} and one worker, which needs"
+                " {others}: one for each further conversation",
                 "leave reorder_capacity out, or use more workers",
                 node=node.id,
+                others=others,
                 field="reorder_capacity",
                 places=policy.reorder_capacity,
                 fix=fix(
