@@ -25,7 +25,7 @@ live: $(LIVE)  ## Fetch a small real model once (127 MB) and watch it stream thr
 	@$(BIN)/python packaging/run.py graphs/live/local-model.aiflow.json
 
 $(LIVE): packaging/live.lock $(READY)
-	@$(PYTHON) packaging/bootstrap.py --with-local-model
+	@$(PYTHON) packaging/bootstrap.py --local-model
 
 test: $(READY)  ## Run the tests (without those marked slow, soak or live).
 	$(BIN)/pytest -n 2

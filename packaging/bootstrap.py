@@ -102,9 +102,9 @@ def opens(library: str) -> bool:
     return True
 
 
-def missing_packages(with_test_tools: bool, with_local_model: bool = False) -> list[str]:
+def missing_packages(with_test_tools: bool, with_model: bool = False) -> list[str]:
     """Return the Debian packages that are needed here and not there, in a fixed order."""
-    libraries = dict(LIBRARIES, **MODEL_LIBRARIES) if with_local_model else LIBRARIES
+    libraries = dict(LIBRARIES, **MODEL_LIBRARIES) if with_model else LIBRARIES
     packages = [package for library, package in libraries.items() if not opens(library)]
     if with_test_tools:
         packages += [package for tool, package in TEST_TOOLS.items() if not shutil.which(tool)]
@@ -208,19 +208,20 @@ def main(arguments: list[str]) -> None:
     """Do all the set-up.
 
     Args:
-        arguments: `--with-test-tools` also provides what tests in a real window start,
-            `--with-local-model` a small model that runs on this machine.
+        arguments: `--with-test-tools` also provides what tests in a real window start.
+            `--local-model` does nothing but put the small real model into a `.venv` that is ready.
     """
     lock = hold_lock()
-    with_local_model = "--with-local-model" in arguments
+    with_model = "--local-model" in arguments
     if sys.platform.startswith("linux"):
-        provide_packages(missing_packages("--with-test-tools" in arguments, with_local_model))
+        provide_packages(missing_packages("--with-test-tools" in arguments, with_model))
+    if with_model:
+        install_local_model()
+        return
     make_venv()
     install_everything()
     with open(READY, "w"):
         pass
-    if with_local_model:
-        install_local_model()
     del lock
     say("Ready: .venv/bin/aiflow and .venv/bin/aiflow-studio")
 

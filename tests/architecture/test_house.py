@@ -127,7 +127,7 @@ def test_libraries_of_the_real_model_are_asked_for_only_with_it(
     monkeypatch.setattr(bootstrap, "opens", lambda library: library != "libgomp.so.1")
 
     assert bootstrap.missing_packages(with_test_tools=False) == []
-    assert bootstrap.missing_packages(False, with_local_model=True) == ["libgomp1"]
+    assert bootstrap.missing_packages(False, with_model=True) == ["libgomp1"]
 
 
 def requirement_name(requirement: str) -> str:
