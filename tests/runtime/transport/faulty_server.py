@@ -143,11 +143,12 @@ async def _request(reader: asyncio.StreamReader) -> bytes:
     """Return a request's head and body; b"" where the client has gone."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next(
+        lengths = (
             int(line.partition(b":")[2])
             for line in head.lower().split(b"\r\n")
             if line.startswith(b"content-length")
         )
+        length = next(lengths, 0)  # a GET has no body
         return head + await reader.readexactly(length)
     except (asyncio.IncompleteReadError, ConnectionError):
         return b""
