@@ -20,6 +20,7 @@ from aiflow.compiler.checks import (
     injection,
     policies,
     promises,
+    retries,
     structure,
     types,
 )
@@ -40,7 +41,7 @@ ClockName = Literal["real", "virtual"]
 #: Every check, in the order of its code's family.
 CHECKS: tuple[Check, ...] = (
     *(structure.CHECKS + types.CHECKS + policies.CHECKS + promises.CHECKS),
-    *(cycles.CHECKS + injection.CHECKS + capacity.CHECKS),
+    *(retries.CHECKS + cycles.CHECKS + injection.CHECKS + capacity.CHECKS),
 )
 _RANK = {severity: rank for rank, severity in enumerate(Severity)}
 

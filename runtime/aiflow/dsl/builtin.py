@@ -145,6 +145,25 @@ class CounterNode(NodeHandle):
         return self.into("in")
 
 
+class DeadLetterNode(NodeHandle):
+    """A node of `dead-letter`."""
+
+    @property
+    def out(self) -> Out:
+        """Message: one sentence for each letter."""
+        return self.port("out")
+
+    @property
+    def payload(self) -> Out:
+        """Any: what was given up on, as it came."""
+        return self.port("payload")
+
+    @property
+    def in_(self) -> In:
+        """Dead-letter: from the port dead of a node."""
+        return self.into("in")
+
+
 class DelayNode(NodeHandle):
     """A node of `delay`."""
 
@@ -423,6 +442,39 @@ class TextInputNode(NodeHandle):
         return self.port("out")
 
 
+class ToolAssembleNode(NodeHandle):
+    """A node of `tool-assemble`."""
+
+    @property
+    def out(self) -> Out:
+        """Tool-call: whole calls."""
+        return self.port("out")
+
+    @property
+    def in_(self) -> In:
+        """Tool-pieces: pieces of calls, and the control messages behind them."""
+        return self.into("in")
+
+
+class ToolCallNode(NodeHandle):
+    """A node of `tool-call`."""
+
+    @property
+    def out(self) -> Out:
+        """Tool-result: what the tools answered, or why they were not called."""
+        return self.port("out")
+
+    @property
+    def control(self) -> Out:
+        """Control: one notice for each call: tool, outcome, attempts, time."""
+        return self.port("control")
+
+    @property
+    def in_(self) -> In:
+        """Tool-call: whole calls."""
+        return self.into("in")
+
+
 class Builtins(FlowCore):
     """The operators and resources that come with AiFlow, each as a method."""
 
@@ -602,6 +654,26 @@ class Builtins(FlowCore):
         }
         return CounterNode(self, self._node("counter", id, policy, resources, params))
 
+    def dead_letter(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        is_shown: bool | Unset = UNSET,
+        policy: PolicyLike | None = None,
+    ) -> DeadLetterNode:
+        """Tells of events that a node gave up on, and passes them on.
+
+        Args:
+            id: Its id; made from the name without one.
+            is_shown: Shows one line for each letter: who gave up on what, after how many tries, and why. Default True.
+        """
+        resources = None
+        params: dict[str, Any] = {
+            "is_shown": is_shown,
+        }
+        return DeadLetterNode(self, self._node("dead-letter", id, policy, resources, params))
+
     def delay(
         self,
         id: str | None = None,
@@ -609,6 +681,7 @@ class Builtins(FlowCore):
         *,
         seconds: float | Unset = UNSET,
         jitter: float | Unset = UNSET,
+        failures: float | Unset = UNSET,
         policy: PolicyLike | None = None,
     ) -> DelayNode:
         """Holds each event for a while: a slow consumer.
@@ -617,11 +690,13 @@ class Builtins(FlowCore):
             id: Its id; made from the name without one.
             seconds: How long one event is held, on average. Default 0.1 s.
             jitter: Share of the delay that is left to chance: 0 is even, 1 is anything from none to twice the delay. Default 0.0.
+            failures: Share of tries that fail when the delay is over, by chance: 0 is none, 1 is all. Such a failure may be tried again; see the policy's retry. Default 0.0.
         """
         resources = None
         params: dict[str, Any] = {
             "seconds": seconds,
             "jitter": jitter,
+            "failures": failures,
         }
         return DelayNode(self, self._node("delay", id, policy, resources, params))
 
@@ -650,6 +725,8 @@ class Builtins(FlowCore):
         /,
         *,
         path: str | Unset | None = UNSET,
+        rotate_bytes: int | Unset | None = UNSET,
+        keep_files: int | Unset = UNSET,
         policy: PolicyLike | None = None,
     ) -> JsonlNode:
         """Logs each event as one line of JSON.
@@ -657,10 +734,14 @@ class Builtins(FlowCore):
         Args:
             id: Its id; made from the name without one.
             path: File that lines are appended to, relative to the graph's file; empty shows the lines instead. Default None.
+            rotate_bytes: A file that would grow beyond it is renamed, with .1 at its name, and a new one begins; a longer line stands alone in its file. Empty lets the file grow. Default None bytes.
+            keep_files: Renamed files that are kept, from .1, the youngest; the oldest is deleted. Default 5 files.
         """
         resources = None
         params: dict[str, Any] = {
             "path": path,
+            "rotate_bytes": rotate_bytes,
+            "keep_files": keep_files,
         }
         return JsonlNode(self, self._node("jsonl", id, policy, resources, params))
 
@@ -1060,6 +1141,66 @@ class Builtins(FlowCore):
         }
         return TextInputNode(self, self._node("text-input", id, policy, resources, params))
 
+    def tool_assemble(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        max_calls: int | Unset = UNSET,
+        max_characters: int | Unset = UNSET,
+        policy: PolicyLike | None = None,
+    ) -> ToolAssembleNode:
+        """Joins the pieces of tool calls that a model streams.
+
+        Args:
+            id: Its id; made from the name without one.
+            max_calls: Most calls that are open at once; an answer with more fails the conversation. Default 16 calls.
+            max_characters: Most text of all calls of one answer; a call that is cut by it is not made. Default 200000 characters.
+        """
+        resources = None
+        params: dict[str, Any] = {
+            "max_calls": max_calls,
+            "max_characters": max_characters,
+        }
+        return ToolAssembleNode(self, self._node("tool-assemble", id, policy, resources, params))
+
+    def tool_call(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        tools: ResourceHandle | str | Unset = UNSET,
+        timeout_s: float | Unset = UNSET,
+        max_result_bytes: int | Unset = UNSET,
+        on_error: Literal["tell", "fail"] | Unset = UNSET,
+        retries: int | Unset = UNSET,
+        retry_wait_s: float | Unset = UNSET,
+        allow_private: bool | Unset = UNSET,
+        policy: PolicyLike | None = None,
+    ) -> ToolCallNode:
+        """Calls the tools that a model asks for.
+
+        Args:
+            id: Its id; made from the name without one.
+            tools: A tools.
+            timeout_s: Longest time for one attempt. Default 30.0 s.
+            max_result_bytes: A longer result is cut there, and says so. Default 65536 bytes.
+            on_error: Tell gives the model the error as the result, so that it can mend its call; fail ends the conversation. Default 'tell'.
+            retries: How often a call that failed for now is made again, where its tool says that calling it twice does no harm, or where nothing was sent. Default 2 calls.
+            retry_wait_s: Before the first retry; doubled for each further one. A server's own word goes before. Default 0.5 s.
+            allow_private: Lets HTTP tools call this machine and private networks. Without it they refuse, also after redirects and whatever a name leads to. Default False.
+        """
+        resources = {"tools": tools}
+        params: dict[str, Any] = {
+            "timeout_s": timeout_s,
+            "max_result_bytes": max_result_bytes,
+            "on_error": on_error,
+            "retries": retries,
+            "retry_wait_s": retry_wait_s,
+            "allow_private": allow_private,
+        }
+        return ToolCallNode(self, self._node("tool-call", id, policy, resources, params))
+
     def index_resource(
         self,
         id: str | None = None,
@@ -1192,4 +1333,30 @@ class Builtins(FlowCore):
             "words_per_minute": words_per_minute,
             "file": file,
             "timeout_s": timeout_s,
+        })
+
+    def tools(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        functions: Sequence[str] | Unset = UNSET,
+        http: Sequence[Mapping[str, Any]] | Unset = UNSET,
+        servers: Sequence[Mapping[str, Any]] | Unset = UNSET,
+        effects: Mapping[str, Any] | Unset = UNSET,
+    ) -> ResourceHandle:
+        """Python functions, HTTP calls and MCP servers that a model may ask for.
+
+        Args:
+            id: Its id; made from the name without one.
+            functions: Names of Python tools: of an installed package, or of a file that the run is given with --operators. Default ('calculator', 'clock').
+            http: HTTP calls, each a tool. Default ().
+            servers: MCP servers, whose tools are taken. Default ().
+            effects: What calling a tool twice would do, by its name, where its own word is to be changed: none, idempotent or non_idempotent. Default PydanticUndefined.
+        """
+        return self.resource("tools", id, {
+            "functions": functions,
+            "http": http,
+            "servers": servers,
+            "effects": effects,
         })

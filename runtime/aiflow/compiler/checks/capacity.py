@@ -54,8 +54,8 @@ def reorder_buffer_keeps_workers_busy(resolved: Resolved) -> Iterator[Diagnostic
 def reorder_buffer_has_a_use(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF602: a reorder buffer is never used, because one worker keeps the order anyway.
 
-    What it holds then is what waits to leave in one conversation while others go on, so it may
-    have a place for each of those that are open beside it.
+    Where the node makes one try only, it holds what waits to leave in one conversation while
+    others go on, so it may have a place for each of those that are open beside it.
 
     Why: It counts in the bound and does nothing.
     For example: a node with "policy": {"reorder_capacity": 16}, one worker and one
@@ -66,9 +66,9 @@ def reorder_buffer_has_a_use(resolved: Resolved) -> Iterator[Diagnostic]:
     others = min(resolved.graph.max_conversations, _conversations(resolved)) - 1
     for node in resolved.nodes.values():
         policy = node.policy
-        if not policy or policy.workers > 1 or not node.incoming:
+        if policy is None or policy.retry.attempts > 1 or policy.workers > 1:
             continue
-        if policy.reorder_capacity > max(0, others):
+        if node.incoming and policy.reorder_capacity > max(0, others):
             yield found.hint(
                 "node {node} has a reorder buffer of {places} and one worker, which needs none"
                 if others <= 0

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from aiflow.compiler.diagnostics import Diagnostic, Fix
 from aiflow.compiler.findings import Check, Finding, fix
-from aiflow.compiler.resolved import DEAD_PORT, Resolved, ResolvedNode
+from aiflow.compiler.resolved import Resolved, ResolvedNode
 from aiflow.compiler.values import made
 from aiflow.graph import edits
 from aiflow.graph.values import UNSET
-from aiflow.policies import Cancel, Overflow, Policy, Retry, SideEffects, State
+from aiflow.policies import Cancel, Overflow, Policy, SideEffects, State
 from aiflow.types import (
+    DEAD_LETTER,
+    JOINED,
     MESSAGE,
     RETRIEVAL,
     SAFETY,
@@ -24,11 +26,17 @@ from aiflow.types import (
 
 _DROPPING = (Overflow.DROP_NEWEST, Overflow.DROP_OLDEST)
 # Types that never hold a payload which may be dropped; of a plug-in's type nobody knows.
-_NEVER_DROPPED = (MESSAGE, TOOL, TOOL_FRAGMENT, TOOL_CALL, TOOL_RESULT, RETRIEVAL, SAFETY)
+_NEVER_DROPPED = (
+    *(MESSAGE, TOOL, TOOL_FRAGMENT, TOOL_CALL, TOOL_RESULT, RETRIEVAL, SAFETY, JOINED),
+    DEAD_LETTER,
+)
 # Loosest first; the order of the enum.
 _STRICTNESS = {state: rank for rank, state in enumerate(State)}
 _WEAKNESS = {effects: rank for rank, effects in enumerate(SideEffects)}
-_ONLY_WITH_A_QUEUE = ("queue_capacity", "workers", "reorder_capacity", "overflow", "max_bytes")
+_ONLY_WITH_A_QUEUE = (
+    *("queue_capacity", "workers", "reorder_capacity", "overflow", "max_bytes"),
+    *("retry", "partition_key"),
+)
 
 
 def one_worker_where_serialized(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -95,14 +103,6 @@ def policies_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
                 field=field,
                 value=f"{value:g}" if isinstance(value, float) else value,
                 fix=_policy_fix(f"Leave out {field}", node, **{field.partition(".")[0]: UNSET}),
-            )
-    for edge in resolved.edges.values():
-        if edge.source.port == DEAD_PORT.name:
-            yield found.error(
-                "edge {edge} begins at the port dead, where this build puts nothing yet",
-                "remove the edge, or use a newer AiFlow",
-                edge=edge.id,
-                fix=fix("Remove the edge", edits.disconnect, edge.id),
             )
 
 
@@ -256,9 +256,10 @@ def strict_edges_have_no_overflow(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def sources_have_no_queue(resolved: Resolved) -> Iterator[Diagnostic]:
-    """AF310: a source is given a queue or workers, and has neither.
+    """AF310: a source is given a queue, workers or a retry, and has none of them.
 
-    Why: It looks as if the source were bounded there; it is bounded by max_conversations.
+    Why: It looks as if the source were bounded there; it is bounded by max_conversations. And
+        what has been streamed cannot be streamed again; a provider resource asks again itself.
     For example: a chat with "policy": {"queue_capacity": 64}.
     Remedy: leave it out, and bound the node behind the source.
     """
@@ -267,7 +268,7 @@ def sources_have_no_queue(resolved: Resolved) -> Iterator[Diagnostic]:
         given = [name for name in _ONLY_WITH_A_QUEUE if name in node.node.policy]
         if node.is_source and node.policy and given:
             yield found.warning(
-                "node {node} is a source and has no queue, so {fields} has no effect",
+                "node {node} is a source and takes no events, so {fields} has no effect",
                 "leave it out",
                 node=node.id,
                 field=given[0],
@@ -302,11 +303,6 @@ def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, obj
         yield "side_effects", SideEffects.SPECULATIVE.value
     if policy.speculative_capacity:
         yield "speculative_capacity", policy.speculative_capacity
-    # The other members of retry say nothing as long as there is one try without a limit.
-    for name in ("attempts", "timeout_s", "total_timeout_s", "then"):
-        value = getattr(policy.retry, name)
-        if value != Retry.model_fields[name].default:
-            yield f"retry.{name}", value
 
 
 def _answers(node: ResolvedNode, policy: Policy) -> list[str]:

@@ -20,6 +20,9 @@ _MOST_PLACES = 1_000_000
 def effects_are_not_repeated(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF311: a node shall try again what must happen at most once.
 
+    It is tried again only where its operator raises `NotStarted`, which proves that its effect
+    has not begun; any other failure ends its tries.
+
     Why: The first try may have had its effect before it failed: a mail would be sent twice.
     For example: a jsonl with "policy": {"retry": {"attempts": 3}}.
     Remedy: leave attempts out, or use an operator whose effect may be repeated with one key.
@@ -29,9 +32,10 @@ def effects_are_not_repeated(resolved: Resolved) -> Iterator[Diagnostic]:
         policy = node.policy
         is_once = node.side_effects is SideEffects.NON_IDEMPOTENT
         if policy and is_once and policy.retry.attempts > 1:
-            yield found.error(
-                "node {node} shall try {attempts} times, but its effect must not be repeated",
-                "leave attempts out; only what is idempotent may be tried again",
+            yield found.warning(
+                "node {node} shall try {attempts} times, but its effect must not be repeated:"
+                " only a try that proves not to have begun is made again",
+                "leave attempts out, or use an operator whose effect is idempotent",
                 node=node.id,
                 field="retry.attempts",
                 attempts=policy.retry.attempts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -30,6 +31,20 @@ class DelayParams(Params):
         description="Share of the delay that is left to chance: 0 is even, 1 is anything"
         " from none to twice the delay.",
     )
+    failures: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        title="Failures",
+        description="Share of tries that fail when the delay is over, by chance: 0 is none, 1 is"
+        " all. Such a failure may be tried again; see the policy's retry.",
+    )
+
+
+class FlakyError(Exception):
+    """A failure that was asked for, and that may be tried again."""
+
+    retryable = True
 
 
 class Delay(Operator[DelayParams]):
@@ -39,7 +54,7 @@ class Delay(Operator[DelayParams]):
         and no reorder buffer, in the order in which delays end.
     Backpressures when: downstream does, or all its workers are waiting.
     Completes when: its input has ended and the last delay is over.
-    Fails when: never.
+    Fails when: chance decides so, for the share of tries in `failures`.
     """
 
     name = "delay"
@@ -61,5 +76,15 @@ class Delay(Operator[DelayParams]):
     async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
         """Return the payload after its delay."""
         params = self.params
-        await scope.sleep(params.seconds * (1 + params.jitter * scope.random.uniform(-1, 1)))
+        chance = _chance(scope)
+        await scope.sleep(params.seconds * (1 + params.jitter * chance.uniform(-1, 1)))
+        if params.failures and chance.random() < params.failures:
+            raise FlakyError(f"try {scope.attempt} failed by chance, as its params ask for")
         return payload
+
+
+def _chance(scope: Scope) -> random.Random:
+    """Return a chance of its own for each try; the scope's is the same at all of them."""
+    if scope.attempt == 1:
+        return scope.random
+    return random.Random(f"{scope.random.random()} {scope.attempt}")

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aiflow.engine.session import Session
 from aiflow.events import Token
+from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.builtin.delay import Delay, DelayParams
 from aiflow.testing.operators import run_operator
+from aiflow.testing.plans import PlanBuilder
+from aiflow.testing.virtual import run_virtual
 
 
 def test_each_event_is_held_and_passed_on_unchanged() -> None:
@@ -41,3 +45,20 @@ def test_the_same_seed_gives_the_same_delays() -> None:
 def test_it_declares_its_mean() -> None:
     """Hints and what-ifs read the service time from the params."""
     assert Delay(DelayParams(seconds=0.2)).service_time_s() == 0.2
+
+
+def test_a_share_of_tries_fails_and_may_be_tried_again() -> None:
+    """Each try has a chance of its own, the same in each run."""
+
+    def ran(then: str) -> Snapshot:
+        delay = Delay(DelayParams(seconds=0.1, failures=0.5))
+        retry = {"attempts": 3, "jitter": 0.0, "then": then}
+        builder = PlanBuilder().source("s", [Token("a")] * 100).operator("n", delay, retry=retry)
+        return run_virtual(Session(builder.chain("s", "n").build()).run())
+
+    node = ran("skip").nodes["n"]
+
+    assert 100 / 2 < node.retries < 100
+    assert 0 < node.failed < 30
+    assert ran("skip").nodes["n"] == node
+    assert "FlakyError: try 3 failed by chance" in (ran("fail").error or "")
