@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from pydantic import Field
 
 from aiflow.errors import NamedFileError
 from aiflow.operators.base import Operator, Params, Port
+from aiflow.operators.linelog import LineLog
 from aiflow.operators.names import kind_of
 from aiflow.operators.scope import Scope
 from aiflow.policies import Policy, SideEffects, State
@@ -33,13 +33,32 @@ class JsonlParams(Params):
         " empty shows the lines instead.",
         json_schema_extra={"x-editor": "save-path"},
     )
+    rotate_bytes: int | None = Field(
+        None,
+        ge=1_000,
+        le=2**40,
+        title="Rotate at",
+        description="A file that would grow beyond it is renamed, with .1 at its name, and a new"
+        " one begins; a longer line stands alone in its file. Empty lets the file grow.",
+        json_schema_extra={"x-unit": "bytes"},
+    )
+    keep_files: int = Field(
+        5,
+        ge=0,
+        le=1_000,
+        title="Older files",
+        description="Renamed files that are kept, from .1, the youngest; the oldest is deleted.",
+        json_schema_extra={"x-unit": "files"},
+    )
 
 
 class Jsonl(Operator[JsonlParams]):
     """Log each event as one line: conversation, turn, sequence, type, payload, created_at.
 
-    A line is written whole and handed to the system before the event counts as processed,
-    so a log that breaks off ends with a whole line.
+    A line is written whole and handed to the system before the event counts as processed. All
+    that a killed program may leave of an event that does not count is the beginning of its line,
+    at the very end, and only of a line that is longer than a page of memory; who adds the next
+    line takes it away. Several nodes, and on Linux and macOS several runs, may share a log.
 
     Emits when: never; it writes or shows one line for each event.
     Backpressures when: never by itself; the disk is waited for.
@@ -60,14 +79,12 @@ class Jsonl(Operator[JsonlParams]):
     def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
         """Write one line."""
         line = json_line(payload, scope)
-        path = self._path()
-        if path is None:
+        log = self._log()
+        if log is None:
             scope.show(line.decode())
             return
         try:
-            # Opened anew for each line: nobody need close it when a turn is cancelled.
-            with path.open("ab", buffering=0) as file:
-                _append(file, line)
+            log.add(line)
         except OSError as error:
             raise NamedFileError(
                 str(self.params.path),
@@ -76,25 +93,23 @@ class Jsonl(Operator[JsonlParams]):
 
     def check(self, policy: Policy) -> Iterator[str]:
         """Name the folder that is not there, and the file that is no log."""
-        path = self._path()
-        if path is None:
+        log = self._log()
+        if log is None:
             return
-        if not path.parent.is_dir():
+        if not log.path.parent.is_dir():
             yield f"the folder of its file {self.params.path} does not exist"
-        elif not _is_log(path):
+            return
+        if not _is_log(log.path):
             yield f"its file {self.params.path} holds something else than lines of a log"
+        for older in log.older() if self.params.rotate_bytes is not None else ():
+            if not _is_log(older):
+                yield f"{older.name}, which would be replaced, holds something else than a log"
 
-    def _path(self) -> Path | None:
+    def _log(self) -> LineLog | None:
         if self.params.path is None:
             return None
-        return (self.folders[0] if self.folders else Path()) / self.params.path
-
-
-def _append(file: io.FileIO, line: bytes) -> None:
-    """Add a line, whole: a disk that is nearly full takes a part and says nothing."""
-    rest = memoryview(line)
-    while rest:
-        rest = rest[file.write(rest) :]
+        path = (self.folders[0] if self.folders else Path()) / self.params.path
+        return LineLog(path, self.params.rotate_bytes, self.params.keep_files)
 
 
 def _is_log(path: Path) -> bool:

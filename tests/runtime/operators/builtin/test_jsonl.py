@@ -98,7 +98,7 @@ def test_a_disk_that_takes_half_a_line_does_not_lose_the_rest(
         def write(self, data: Any, /) -> int:
             return super().write(bytes(data)[:7])
 
-    monkeypatch.setattr(Path, "open", lambda path, mode, buffering: Reluctant(str(path), "a"))
+    monkeypatch.setattr(io, "FileIO", Reluctant)
 
     run_operator(Jsonl(JsonlParams(path="log"), [tmp_path]), [Token("a")])
     monkeypatch.undo()
@@ -113,3 +113,39 @@ def test_a_full_disk_is_told_with_the_files_name() -> None:
     """What, where, and what to do."""
     with pytest.raises(NamedFileError, match=r"/dev/full: no line can be added \(No space left"):
         run_operator(Jsonl(JsonlParams(path="/dev/full")), [Token("a")])
+
+
+def test_a_torn_last_line_is_taken_away_before_the_next(tmp_path: Path) -> None:
+    """A record that is whole and lacks its newline stays."""
+    log = tmp_path / "log.jsonl"
+    for old, kept in (('{"old": 1}\n{"torn', '{"old": 1}\n'), ('{"old": 1}', '{"old": 1}\n')):
+        log.write_text(old, encoding="utf-8")
+        run_operator(Jsonl(JsonlParams(path="log.jsonl"), [tmp_path]), [Token("a")])
+        text = log.read_text(encoding="utf-8")
+        assert text.startswith(kept + '{"conversation"')
+        assert len(text.splitlines()) == 2
+
+
+def test_a_file_that_is_full_becomes_an_older_one(tmp_path: Path) -> None:
+    """All lines that are kept are whole and in order, and no file is beyond its limit."""
+    jsonl = Jsonl(JsonlParams(path="log", rotate_bytes=1_000, keep_files=2), [tmp_path])
+
+    run_operator(jsonl, [Token(str(number)) for number in range(100)])
+
+    files = [tmp_path / name for name in ("log.2", "log.1", "log")]
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert all(600 < file.stat().st_size <= 1_000 for file in files[:2])
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    numbers = [json.loads(line)["sequence"] for line in lines]
+    assert numbers == list(range(100 - len(numbers), 100))
+
+
+def test_what_rotation_would_replace_is_looked_at_too(tmp_path: Path) -> None:
+    """A file that only has such a name keeps its bytes."""
+    (tmp_path / "log.2").write_text("Notes", encoding="utf-8")
+    params = JsonlParams(path="log", rotate_bytes=1_000, keep_files=2)
+
+    assert list(Jsonl(params, [tmp_path]).check(Policy())) == [
+        "log.2, which would be replaced, holds something else than a log"
+    ]
+    assert not list(Jsonl(JsonlParams(path="log"), [tmp_path]).check(Policy()))
