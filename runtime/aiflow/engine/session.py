@@ -19,6 +19,7 @@ from aiflow.engine.cells import EdgeState, Guardian, Kernel, Turn
 from aiflow.engine.conversations import Conversations
 from aiflow.engine.deadlock import find_deadlock
 from aiflow.engine.eventlog import EventLog
+from aiflow.engine.inside import Inside
 from aiflow.engine.outputs import OutputLine, Outputs
 from aiflow.engine.snapshots import (
     by_source,
@@ -37,6 +38,7 @@ from aiflow.engine.starting import (
 from aiflow.engine.status import ENDED, Status
 from aiflow.engine.stuck import astray_workers, stuck_calls
 from aiflow.engine.taps import TapView
+from aiflow.engine.tracing import TraceView
 from aiflow.engine.tuning import Tuning, apply, bound_now, differences, tuned_plan
 from aiflow.engine.turns import Weaver
 from aiflow.engine.usher import Usher
@@ -116,7 +118,7 @@ class Session:
         self._edges: dict[str, EdgeState] = {}
         self._incoming: dict[str, list[EdgeState]] = {}
         self._outgoing: dict[str, list[EdgeState]] = {}
-        self._taps: dict[str, TapView] = {}
+        self._inside: Inside | None = None
         self._conversations = Conversations(plan, repeats=repeats)
         self._usher: Usher | None = None
         self._over: asyncio.Future[None] | None = None
@@ -145,6 +147,7 @@ class Session:
         resources = self._resources
         try:
             self._guardians = build_guardians(self.plan, kernel, executor)
+            self._inside = Inside(kernel, self._guardians, self._edges, self._conversations.turns)
             if await self._start(kernel, resources):
                 await self._serve(kernel, resources)
         except BaseException:
@@ -159,6 +162,7 @@ class Session:
         self._look_for_loop()
         if self._phase == "running":
             self._phase = "draining"
+            self._let_go()
             self._the_usher().drain()
             self._end_if_over()
         elif self._phase == "idle":
@@ -172,6 +176,7 @@ class Session:
         if self._phase in ENDED or self._is_stopping:
             return
         self._is_stopping = True
+        self._let_go()
         if self._usher is None:
             self._conversations.open_no_more("cancelled")
         else:
@@ -232,7 +237,9 @@ class Session:
                 kernel.log.tuned(node, tuning.changes, tuning.at)
             turns = self._conversations.turns()
             lanes = [turn.lanes[node] for turn in turns if node in turn.lanes]
+            hold_again = self._look_inside().released(node)
             apply(self._guardians[node], after, lanes)
+            hold_again()
         return tuning
 
     def call_threadsafe(self, function: Callable[..., object], *args: object) -> None:
@@ -275,7 +282,10 @@ class Session:
                 )
                 for node, guardian in self._guardians.items()
             },
-            edges={edge.id: edge_stats(edge) for edge in self._edges.values()},
+            edges={
+                edge.id: edge_stats(edge, has_breakpoint=edge.id in self.breakpoints)
+                for edge in self._edges.values()
+            },
             conversations=self._conversations.as_mapping(),
             turns=self._conversations.count_turns(),
             waiting_conversations=self._conversations.waiting,
@@ -294,21 +304,92 @@ class Session:
         Raises:
             EngineError: the plan has no such edge, or the session has not started.
         """
-        found = self._taps.get(edge_id)
-        if found is not None:
-            return found
-        edge = self._edges.get(edge_id)
-        if edge is None:
-            raise EngineError(f"no edge {edge_id} can be looked at in this session")
-        tap = self._taps[edge_id] = TapView(edge_id, keep, lambda: self._untap(edge_id))
-        edge.tap = tap
-        self._refresh_routes(edge)
-        return tap
+        if edge_id not in self.plan.edges and self._inside is None:
+            raise EngineError(f"there is no edge {edge_id} in this run")
+        return self._look_inside().tap(edge_id, keep)
+
+    def queue(self, place: str, most: int = 100) -> list[dict[str, Any]]:
+        """Return copies of what waits now, oldest first, long texts cut and keys masked.
+
+        Args:
+            place: a node, or an edge for what came to its node over it.
+            most: entries, up to 1,000.
+
+        Raises:
+            EngineError: the plan has neither, or the session has not started.
+        """
+        return self._look_inside().queue(place, most)
+
+    def trace(
+        self, source: str, sequence: int | None = None, conversation: str | None = None
+    ) -> TraceView:
+        """Follow one event of a source through every node, from now on; close it to cease.
+
+        Args:
+            source: id of the node where it begins.
+            sequence: its number there, from 0; None is the next one.
+            conversation: whose; None is the first that comes.
+
+        Raises:
+            EngineError: there is no such source, or the session has not started.
+        """
+        return self._look_inside().trace(source, sequence, conversation)
+
+    def set_breakpoint(self, edge: str, is_set: bool = True) -> None:
+        """Hold the node behind an edge when an event comes over it, or let it go on.
+
+        Only that node stands still; its queue fills, and who sends to it waits. A run that is
+        drained or stopped is held nowhere.
+
+        Raises:
+            EngineError: the plan has no such edge, or the run is not going on.
+        """
+        if not is_set:
+            self.resume(edge)
+            return
+        if self._phase != "running":
+            raise EngineError(f"the run is {self._phase}; only a running one can be held")
+        self._look_inside().set_breakpoint(edge)
+
+    def step(self, edge: str) -> bool:
+        """Let the node behind a breakpoint begin one event; False where none waits.
+
+        Raises:
+            EngineError: the edge has no breakpoint.
+        """
+        return self._look_inside().step(edge)
+
+    def resume(self, edge: str) -> bool:
+        """Take a breakpoint away and let its node go on; False where there is none.
+
+        Raises:
+            EngineError: the plan has no such edge.
+        """
+        return self._look_inside().resume(edge)
+
+    def inject(self, edge: str, payload: object, conversation: str | None = None) -> None:
+        """Put an event into an edge that no source has made.
+
+        Args:
+            edge: its id.
+            payload: a payload; a text, which is a token then; or a mapping with its `type`.
+            conversation: whose event it is; None is the oldest that is open there.
+
+        Raises:
+            EngineError: it does not fit the edge, there is no room, or no conversation is open.
+        """
+        self._look_for_loop()
+        self._look_inside().inject(edge, payload, conversation)
 
     @property
     def tapped(self) -> frozenset[str]:
         """The edges that somebody looks at."""
-        return frozenset(self._taps)
+        return frozenset() if self._inside is None else self._inside.tapped
+
+    @property
+    def breakpoints(self) -> frozenset[str]:
+        """The edges with a breakpoint."""
+        return frozenset() if self._inside is None else self._inside.breakpoints
 
     def outputs(self, after: int = 0) -> list[OutputLine]:
         """Return what nodes showed since line `after`, oldest first, the last 10,000."""
@@ -322,6 +403,16 @@ class Session:
         busy = stuck_calls(self._conversations.turns(), at)
         astray = astray_workers(self._guardians.values(), at)
         return (*self._kernel.refused.values(), *busy, *astray)
+
+    def _let_go(self) -> None:
+        """Hold no node any more: a run that is to end is held nowhere."""
+        if self._inside is not None:
+            self._inside.let_go()
+
+    def _look_inside(self) -> Inside:
+        if self._inside is None:
+            raise EngineError("the session has not started, so nothing can be seen of it")
+        return self._inside
 
     # How a run goes ---------------------------------------------------------------------
 
@@ -391,6 +482,7 @@ class Session:
             unwatch()
             if self._deadline is not None:
                 self._deadline.cancel()
+            self._look_inside().close()
             await self._close_workers(kernel)
 
     async def _wait_over(self) -> None:
@@ -519,18 +611,6 @@ class Session:
             waiting_conversations=self._conversations.waiting,
             error=self._error,
         )
-
-    def _untap(self, edge_id: str) -> None:
-        edge = self._edges[edge_id]
-        if self._taps.pop(edge_id, None) is not None:
-            edge.tap = None
-            self._refresh_routes(edge)
-
-    def _refresh_routes(self, edge: EdgeState) -> None:
-        for turn in self._conversations.turns():
-            lane = turn.lanes.get(edge.plan.source)
-            if lane is not None:
-                lane.routes[edge.plan.source_port].refresh()
 
 
 def _ms(seconds: float | None) -> float | None:

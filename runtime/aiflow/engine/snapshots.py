@@ -17,7 +17,7 @@ from aiflow.engine.tuning import (
 from aiflow.metrics.snapshot import Activity, EdgeStats, NodeStats
 
 
-def edge_stats(edge: EdgeState) -> EdgeStats:
+def edge_stats(edge: EdgeState, *, has_breakpoint: bool) -> EdgeStats:
     """Return one edge's numbers."""
     return EdgeStats(
         edge.id,
@@ -27,6 +27,7 @@ def edge_stats(edge: EdgeState) -> EdgeStats:
         dropped=edge.dropped,
         depth=edge.appended - edge.taken - edge.purged - edge.dropped,
         is_full=edge.waiting > 0,
+        has_breakpoint=has_breakpoint,
     )
 
 
@@ -62,6 +63,7 @@ def node_stats(
     return NodeStats(
         guardian.id,
         activity=_activity(guardian),
+        is_paused=guardian.is_paused,
         queue_capacity=None if guardian.is_source else capacity_now(guardian),
         workers=workers,
         reorder_capacity=reorder,
@@ -131,7 +133,7 @@ def _activity(guardian: Guardian) -> Activity:
         return "busy"
     if guardian.parked:
         return "backpressured"
-    if guardian.depth and guardian.dispatched >= guardian.window:
+    if guardian.depth and guardian.dispatched >= guardian.window and not guardian.is_paused:
         return "window_blocked"
     return "idle"
 

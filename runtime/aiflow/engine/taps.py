@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from aiflow.engine.cells import Event
+from aiflow.engine.cells import EdgeState, Event, Tap, Turn
+from aiflow.graph.secrets import without_secrets
 from aiflow.operators.names import kind_of
 
 #: Longest text of one payload that a tap shows.
@@ -42,8 +43,51 @@ class TapView:
         self._on_close()
 
 
+class Watchers:
+    """Who looks at which edge; many may look at one, and an edge nobody looks at costs nothing.
+
+    Args:
+        edges: by id.
+        turns: returns all open turns.
+    """
+
+    def __init__(self, edges: Mapping[str, EdgeState], turns: Callable[[], Iterable[Turn]]) -> None:
+        self._edges = edges
+        self._turns = turns
+        self._by_edge: dict[str, tuple[Tap, ...]] = {}
+
+    def add(self, edge: str, tap: Tap) -> None:
+        """Show an edge's events to somebody, beside those who see them already."""
+        self._set(edge, (*self._by_edge.get(edge, ()), tap))
+
+    def remove(self, edge: str, tap: Tap) -> None:
+        """Show an edge's events to somebody no longer; safe to repeat."""
+        self._set(edge, tuple(each for each in self._by_edge.get(edge, ()) if each is not tap))
+
+    def _set(self, edge: str, taps: tuple[Tap, ...]) -> None:
+        state = self._edges[edge]
+        self._by_edge[edge] = taps
+        state.tap = None if not taps else taps[0] if len(taps) == 1 else _Several(taps)
+        for turn in self._turns():
+            lane = turn.lanes.get(state.plan.source)
+            if lane is not None:
+                lane.routes[state.plan.source_port].refresh()
+
+
+class _Several:
+    """Several who look at one edge."""
+
+    def __init__(self, taps: tuple[Tap, ...]) -> None:
+        self._taps = taps
+
+    def see(self, event: Event, at: float) -> None:
+        """Show an event to each."""
+        for tap in self._taps:
+            tap.see(event, at)
+
+
 def row_of(event: Event, at: float) -> dict[str, Any]:
-    """Return one event as plain JSON-ready values, long texts cut."""
+    """Return one event as plain JSON-ready values, long texts cut and keys masked."""
     return {
         "at": at,
         "conversation": event.conversation,
@@ -54,7 +98,7 @@ def row_of(event: Event, at: float) -> dict[str, Any]:
         "hops": event.hops,
         "created_at": event.created_at,
         "type": kind_of(event.payload),
-        "payload": plain(event.payload),
+        "payload": without_secrets(plain(event.payload)),
     }
 
 

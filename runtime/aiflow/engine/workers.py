@@ -71,8 +71,8 @@ class WorkerRunner(InlineRunner):
         self._guardian = guardian
         for _ in range(guardian.workers):
             self.idle.insert(0, self._add(guardian))
-        guardian.process = self._begun(guardian.process)
-        guardian.finish = self._begun(guardian.finish)
+        guardian.process = self.begun(guardian.process)
+        guardian.finish = self.begun(guardian.finish)
 
     def close(self, kernel: Kernel) -> None:
         """Let idle workers end now, and busy ones after their call."""
@@ -115,7 +115,7 @@ class WorkerRunner(InlineRunner):
         assert self._guardian is not None
         return self._add(self._guardian)
 
-    def _begun(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def begun(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function that begins a call of the operator's function.
 
         It returns what the operator returned, or a worker where the rest comes later.

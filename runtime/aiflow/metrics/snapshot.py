@@ -57,6 +57,7 @@ class NodeStats:
             `window_blocked_s` and `idle_s` summing to elapsed time x workers.
         oldest_age_s: age of the oldest queued event, 0 when the queue is empty.
         blocked_by: ids of edges whose far queue is full and holds this node back.
+        is_paused: a breakpoint holds it; it begins nothing.
     """
 
     id: str
@@ -87,6 +88,7 @@ class NodeStats:
     oldest_age_s: float = 0.0
     blocked_by: tuple[str, ...] = ()
     ttfpt_ms: float | None = None
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class EdgeStats:
 
     Attributes:
         is_full: whether a sender waits because of this edge now.
+        has_breakpoint: whether it pauses the node behind it.
     """
 
     id: str
@@ -104,6 +107,7 @@ class EdgeStats:
     dropped: int = 0
     depth: int = 0
     is_full: bool = False
+    has_breakpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)

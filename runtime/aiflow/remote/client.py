@@ -124,8 +124,49 @@ class Client:
         """Cancel everything now."""
         await self._call("stop")
 
-    async def cancel(self, conversation: str, turn: int = 0) -> bool:
-        """Cancel one turn of a conversation; False where it had ended already."""
+    async def queue(self, place: str, most: int = 100) -> list[dict[str, Any]]:
+        """Return copies of what waits at a node, or of it what came over one edge."""
+        return list(await self._call("queue", place=place, most=most) or [])
+
+    async def trace(
+        self, source: str, sequence: int | None = None, conversation: str | None = None
+    ) -> int:
+        """Follow one event of a source from now on; `traced` tells how far it has come."""
+        answer = await self._call(
+            "trace", source=source, sequence=sequence, conversation=conversation
+        )
+        if answer is None:
+            raise self._gone()
+        return int(answer)
+
+    async def traced(self, trace: int) -> list[dict[str, Any]]:
+        """Return each stay of a traced event at a node."""
+        return list(await self._call("traced", trace=trace) or [])
+
+    async def end_trace(self, trace: int) -> None:
+        """Follow an event no longer."""
+        await self._call("end_trace", trace=trace)
+
+    async def set_breakpoint(self, edge: str, is_set: bool = True) -> None:
+        """Hold the node behind an edge when an event comes; gone when this client goes."""
+        await self._call("set_breakpoint", edge=edge, is_set=is_set)
+
+    async def step(self, edge: str) -> bool:
+        """Let the node behind a breakpoint begin one event; False where none waits."""
+        return bool(await self._call("step", edge=edge))
+
+    async def resume(self, edge: str) -> bool:
+        """Take a breakpoint away and let its node go on; False where there is none."""
+        return bool(await self._call("resume", edge=edge))
+
+    async def inject(
+        self, edge: str, payload: str | Mapping[str, Any], conversation: str | None = None
+    ) -> None:
+        """Put an event into an edge: a text, or a mapping with its `type`."""
+        await self._call("inject", edge=edge, payload=payload, conversation=conversation)
+
+    async def cancel(self, conversation: str, turn: int | None = None) -> bool:
+        """Cancel one turn of a conversation, or all of it; False where it had ended already."""
         return bool(await self._call("cancel", conversation=conversation, turn=turn))
 
     async def _start(self) -> Client:

@@ -24,6 +24,8 @@ class Gate:
     def __init__(self) -> None:
         self._open = asyncio.Event()
         self.entered = asyncio.Event()
+        self.over = asyncio.Event()
+        self.over.set()
 
     def open(self) -> None:
         """Let all through."""
@@ -52,15 +54,23 @@ class Served:
 
 
 def plan_of(gate: Gate, events: int = 20) -> Plan:
-    """Return a source and a sink that waits for the gate."""
-    builder = PlanBuilder(1).source("s", [Token(str(number)) for number in range(events)])
+    """Return a source, which ends when `over` is set, and a sink that waits for the gate."""
+
+    async def stream(scope: Scope) -> AsyncIterator[Token]:
+        for number in range(events):
+            yield Token(str(number))
+        await gate.over.wait()
+
+    builder = PlanBuilder(1).source("s", stream)
     return builder.sink("k", gate.pass_through, queue_capacity=4).edge("s", "k").build()
 
 
 @asynccontextmanager
-async def serving(events: int = 20) -> AsyncIterator[Served]:
+async def serving(events: int = 20, *, is_over: bool = True) -> AsyncIterator[Served]:
     """Serve a session whose sink stands at a gate, and stop it in the end."""
     gate = Gate()
+    if not is_over:
+        gate.over.clear()
     session = Session(plan_of(gate, events))
     async with serve(session, "127.0.0.1:0", TOKEN) as server:
         task = asyncio.create_task(session.run())

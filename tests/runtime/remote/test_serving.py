@@ -70,7 +70,7 @@ def test_a_refusal_comes_as_the_sentence_it_is() -> None:
         async with serving() as it, aiflow.remote.connect(it.address, TOKEN) as run:
             with pytest.raises(RemoteError, match=r"^there is no node kk in this run"):
                 await run.tune("kk", workers=2)
-            with pytest.raises(RemoteError, match=r"^no edge s.out>q.in can be looked at"):
+            with pytest.raises(RemoteError, match=r"^there is no edge s.out>q.in in this run"):
                 await run.tap("s.out>q.in")
             with pytest.raises(RemoteError, match=r"^there is no conversation c9"):
                 await run.cancel("c9")
@@ -134,6 +134,57 @@ def test_a_client_drains_stops_and_cancels() -> None:
         return phases
 
     assert asyncio.run(go()) == ["completed", "cancelled", "cancelled"]
+
+
+def test_a_client_looks_inside_and_steps_through() -> None:
+    """Queue, breakpoint, step, injected event and trace, all over the wire."""
+    edge = "s.out>k.in"
+
+    async def go() -> None:
+        async with (
+            serving(3, is_over=False) as it,
+            aiflow.remote.connect(it.address, TOKEN) as run,
+        ):
+            await run.set_breakpoint(edge)
+            it.gate.open()
+            snapshot = await run.snapshot()
+            assert snapshot.edges[edge].has_breakpoint
+            assert snapshot.nodes["k"].is_paused
+            rows = await run.queue("k", 2)
+            assert [row["payload"]["text"] for row in rows] == ["1", "2"]
+            assert await run.step(edge) is True
+            await run.inject(edge, {"type": "token", "text": "mine"})
+            assert await run.resume(edge) is True
+            trace = await run.trace("s", 1)
+            assert await run.traced(trace) == []
+            it.gate.over.set()
+            await it.task
+            assert [line.text for line in await run.outputs()] == ["0", "1", "2", "mine"]
+            await run.end_trace(trace)
+            with pytest.raises(RemoteError, match="there is no trace 1"):
+                await run.traced(trace)
+
+    asyncio.run(go())
+
+
+def test_a_client_that_goes_lets_go_what_it_has_held() -> None:
+    """Nobody would be left to resume it; a breakpoint of the program stays."""
+
+    async def go() -> None:
+        async with serving(8) as it:
+            gone = asyncio.Event()
+            it.server.on_left = gone.set
+            run = await aiflow.remote.connect(it.address, TOKEN)
+            await run.set_breakpoint("s.out>k.in")
+            await run.trace("s")
+            assert it.session.breakpoints == {"s.out>k.in"}
+            await run.close()
+            await gone.wait()
+
+            assert it.session.breakpoints == frozenset()
+            assert not it.session.snapshot().nodes["k"].is_paused
+
+    asyncio.run(go())
 
 
 @pytest.mark.parametrize(
