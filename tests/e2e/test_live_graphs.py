@@ -17,7 +17,13 @@ from aiflow.compiler.compile import compile as compile_graph
 from aiflow.graph.codec import dumps, load
 from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.registry import Catalog
-from tests.runtime.speech.fake_programs import FakeEspeak, espeak, needs_processes, wait_until_gone
+from tests.runtime.speech.fake_programs import (
+    FakeEspeak,
+    espeak,
+    is_running,
+    needs_processes,
+    wait_until_gone,
+)
 
 __all__ = ["espeak"]
 
@@ -46,11 +52,11 @@ def test_the_virtual_clock_is_refused_in_a_sentence(path: Path, aiflow: Callable
     assert called.json["error"].startswith("AF506: ")
 
 
-def spoken(folder: Path, **voice: Any) -> Path:
-    """Return the graph `speech`, with params of its voice."""
-    document = json.loads((graphs_dir() / "live" / "speech.aiflow.json").read_text("utf-8"))
+def spoken(folder: Path, name: str = "speech", **voice: Any) -> Path:
+    """Return a graph that speaks, with params of its voice."""
+    document = json.loads((graphs_dir() / "live" / f"{name}.aiflow.json").read_text("utf-8"))
     document["resources"][1]["params"] = voice
-    path = folder / "speech.aiflow.json"
+    path = folder / f"{name}.aiflow.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     return path
 
@@ -83,16 +89,63 @@ def test_in_silence_it_runs_on_the_virtual_clock_and_keeps_a_wav(
 def test_a_real_program_says_the_answer_into_a_file(
     espeak: FakeEspeak, tmp_path: Path, aiflow: Callable[..., Any]
 ) -> None:
-    """Ten sentences, each once, in their order."""
+    """Six sentences, each once, in their order."""
     path = spoken(tmp_path, engine="espeak-ng", file="said.wav")
 
     report = aiflow("run", path, "--json").json
 
     said = [text for _, text in espeak.asked()]
     assert report["status"] == "completed"
-    assert report["nodes"]["speech"]["processed"] == 10
+    assert report["nodes"]["speech"]["processed"] == 6
     assert said[1].startswith("Mix five hundred grams")
     assert seconds(tmp_path / "said.wav") == pytest.approx(len("".join(said[1:])) / 1000, abs=0.01)
+
+
+def test_who_barges_in_cuts_the_voice_and_hears_the_next_answer(
+    tmp_path: Path, aiflow: Callable[..., Any]
+) -> None:
+    """In silence on the virtual clock: five seconds of the first answer, then all of the second."""
+    path = spoken(tmp_path, "barge-in", engine="silent", file="said.wav")
+    alone = spoken(tmp_path, engine="silent", file="alone.wav")
+
+    called = aiflow("run", path, "--clock", "virtual")
+    assert aiflow("run", alone, "--clock", "virtual", "--json").code == 0
+
+    assert "2 turns: 1 cancelled, 1 completed" in called.err
+    # The first sentence begins when it has been written, half a second after the question.
+    cut_s = seconds(tmp_path / "said.wav") - seconds(tmp_path / "alone.wav")
+    assert 3.5 < cut_s < 5
+    assert called.out.count("Mix five hundred") == 2
+    assert called.out.count("bread has left it") == 1
+
+
+@needs_processes
+@pytest.mark.slow
+def test_who_barges_in_ends_the_process_that_makes_the_sentence(
+    espeak: FakeEspeak, tmp_path: Path, aiflow_process: Callable[..., Any]
+) -> None:
+    """It hangs at the first sentence of the first turn; the second turn has another beginning."""
+    path = spoken(tmp_path, "barge-in", engine="espeak-ng", file="said.wav", timeout_s=600)
+    document = json.loads(path.read_text("utf-8"))
+    people, model = document["nodes"][0], document["nodes"][1]
+    people["params"]["turns"][0]["text"] = "It hangs here."
+    people["params"]["turns"][1]["after_s"] = 1.0
+    # No model: the words themselves are said.
+    document["nodes"] = [people, *document["nodes"][3:]]
+    document["edges"] = [{"from": "people.out", "to": "sentences.in"}, document["edges"][-1]]
+    document["layout"].pop(model["id"])
+    document["layout"].pop("router")
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+    process = aiflow_process("run", path, "--json")
+    voice = asyncio.run(espeak.pid())
+    out, _ = process.communicate()
+
+    assert not is_running(voice)
+    report = json.loads(out)
+    assert report["status"] == "completed"
+    assert report["nodes"]["speech"]["cancelled"] == 1
+    assert [text for _, text in espeak.asked()][2:] == ["Once more, please, and slowly."]
 
 
 @needs_processes
