@@ -57,6 +57,9 @@ def _resource(how: str, name: str, kind: str, catalog: Catalog) -> Iterator[str]
     yield ""
     yield f"  in the graph: {json.dumps({'resources': [example]})[1:-1]}"
     yield f"  in the node:  {json.dumps({'resources': {name: example['id']}})[1:-1]}"
+    for other in catalog.resources.values():
+        if other.kind != kind and other.fits(kind):
+            yield from _fields(f"A {other.kind} will do as well, with these params", other.Params)
 
 
 def _fields(title: str, model: type[BaseModel]) -> Iterator[str]:

@@ -35,6 +35,14 @@ def test_a_resource_that_it_can_do_without_is_told_as_one() -> None:
     assert '  in the node:  "resources": {"engine": "my-speech-engine"}' in lines
 
 
+def test_a_kind_that_stands_in_for_another_is_told_with_its_params() -> None:
+    """A chat that asks for a provider may be handed a local model."""
+    lines = list(manual_lines(CATALOG.operators["chat"], CATALOG))
+
+    at = lines.index("A local-model will do as well, with these params")
+    assert '  force = "nothing"' in lines[at:]
+
+
 def test_a_resource_that_is_not_installed_is_said_so() -> None:
     """A catalog without providers still tells the rest."""
     lines = list(manual_lines(CATALOG.operators["chat"], Catalog.of()))
