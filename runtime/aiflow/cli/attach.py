@@ -124,7 +124,9 @@ async def _until_end(run: Client, watch: Watch | None, every_s: float) -> Snapsh
         if snapshot.phase in ENDED:
             return snapshot
         if not run.is_open:
-            raise RemoteError(f"the run at {run.address} has ended, {snapshot.phase} at the last")
+            raise RemoteError(
+                f"the run at {run.address} is served no longer; at the last it was {snapshot.phase}"
+            )
         if watch is not None:
             sentence = watch.see(snapshot)
             put(f"{title(snapshot)}{' · ' if sentence else ''}{sentence}")

@@ -164,6 +164,17 @@ class Run:
             self._session.drain()
 
     @property
+    def session(self) -> Session:
+        """The session that runs, for whoever tunes it, looks inside or serves it.
+
+        Raises:
+            EngineError: it has not started.
+        """
+        if self._session is None:
+            raise EngineError("the run has not started; call start() first")
+        return self._session
+
+    @property
     def status(self) -> Status:
         """Where the run stands."""
         return Status("idle", "", None) if self._session is None else self._session.status
