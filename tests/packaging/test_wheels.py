@@ -53,7 +53,7 @@ def test_the_runtime_wheel_holds_its_package_and_the_graphs(wheels: tuple[Path, 
     found = names(wheels[0])
 
     assert shipped(ROOT / "graphs", "aiflow/_graphs") <= found
-    assert "aiflow/py.typed" in found
+    assert {"aiflow/py.typed", "aiflow/providers/local/tool_call.jinja"} <= found
     assert {name.split("/")[0] for name in found} == {"aiflow", "aiflow_runtime-0.1.0.dist-info"}
 
 

@@ -34,8 +34,12 @@ def main() -> None:
             "error": f"xllamacpp cannot be loaded ({error}); Debian has what it needs in"
             " libgomp1 and libstdc++6"
         }
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent tells it in its own words
-        answer = {"error": str(error) or type(error).__name__}
+    except Exception as error:  # noqa: BLE001 - the library has one class for whatever it is
+        words = str(error).rstrip(".") or type(error).__name__
+        answer = {
+            "error": f"the model cannot be loaded ({words}); is its file whole, and is there"
+            " memory enough?"
+        }
     else:
         answer = {"address": server.listening_address}
     answers.write(json.dumps(answer) + "\n")

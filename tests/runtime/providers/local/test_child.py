@@ -48,7 +48,7 @@ def test_a_server_is_ready_when_started_and_gone_when_stopped(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("refused", "^the model has no tensors$"),
+        ("refused", r"^the model cannot be loaded \(it has no tensors\); is its file whole"),
         ("old-processor", "lacks an instruction that its server needs"),
         ("broken", "has ended with exit code 3: assertion failed: n > 0$"),
     ],

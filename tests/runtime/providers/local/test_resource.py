@@ -140,7 +140,7 @@ def test_a_server_that_does_not_come_up_fails_the_start(tmp_path: Path) -> None:
     model = LocalModel("local", LocalModelParams(model="refused.gguf"), [tmp_path])
 
     async def main() -> None:
-        with pytest.raises(ResourceError, match="resource local: the model has no tensors"):
+        with pytest.raises(ResourceError, match="resource local: the model cannot be loaded"):
             await model.start(SystemClock())
         await model.stop()
 

@@ -85,7 +85,7 @@ def _go_wrong(name: str) -> None:
     if name == "loads-for-ever":
         time.sleep(3600)
     elif name == "refused":
-        raise ValueError("the model has no tensors")
+        raise ValueError("it has no tensors.")
     elif name == "old-processor":
         os.kill(os.getpid(), signal.SIGILL)
     elif name == "broken":
