@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -189,7 +189,8 @@ class Kernel:
     Attributes:
         in_flight: events held by the runtime now, without the one that an operator is
             just being called with inline.
-        active: conversations that are open; `shares` says whether there may be more than one.
+        most: C; `shares` says whether it is more than one.
+        active: conversations that are open; `open_turns` returns their turns.
         fading: turns that still end while the next of their conversation is open.
         fail_turn: ends a turn because of an error, told by whoever met it.
         turn_ended: called when every lane of a turn has closed; `stores_closed` when those
@@ -212,8 +213,10 @@ class Kernel:
         "loop",
         "loops",
         "max_in_flight",
+        "most",
         "now",
         "open_calls",
+        "open_turns",
         "refused",
         "runlist",
         "shares",
@@ -223,7 +226,7 @@ class Kernel:
         "turn_ended",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, *, shares: bool) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, *, most: int) -> None:
         self.loop = loop
         self.clock = clock
         self.runlist = RunList.of(loop)
@@ -232,7 +235,9 @@ class Kernel:
         self.max_in_flight = 0
         self.active = 0
         self.fading = 0
-        self.shares = shares
+        self.most = most
+        self.shares = most > 1
+        self.open_turns: Callable[[], Iterable[Turn]] = tuple
         self.started_at = self.now()
         # Operators at work, and tasks that have been woken: while there is one, what
         # waits may be waiting for it.
@@ -264,6 +269,7 @@ class Turn:
         in_flight: events of this turn that the runtime holds.
         open_lanes: nodes at which the turn has not ended; `open_stores` those of them that may
             keep events back.
+        elder: the turn before, while that still ends.
         given_up_at: when it was cancelled, if it was.
         marks: source -> what it marked -> when.
         fault: why it cannot begin, where an operator could not make its state.
@@ -273,6 +279,7 @@ class Turn:
     __slots__ = (
         "conversation",
         "deadline",
+        "elder",
         "epoch",
         "error",
         "fault",
@@ -292,6 +299,7 @@ class Turn:
         self.conversation = conversation
         self.number = number
         self.opened_at = opened_at
+        self.elder: Turn | None = None
         self.epoch = 0
         self.in_flight = 0
         self.is_cancelled = False
@@ -401,7 +409,7 @@ class Route:
             return
         edge, lane = self.hops[0]
         is_watched = edge.tap is not None or lane.guardian.kernel.log is not None
-        if not is_watched and not lane.is_dead and len(lane.guardian.ports) == 1:
+        if not is_watched and not lane.is_shut and len(lane.guardian.ports) == 1:
             self.edge, self.lane = edge, lane
 
 
@@ -415,7 +423,8 @@ class Lane:
         claimed: events about to run inline; `calls`: those that are kept as calls, in order.
         dispatched: both together.
         open_edges: in-edges on which the turn has not ended; `terminal`: merged so far.
-        is_dead: what arrives or comes back is discarded: cancelled, or failed here.
+        is_shut: what arrives is discarded; a lane that drains is shut and goes on with the rest.
+        is_dead: what comes back is discarded too: cancelled, or failed here.
         before: the routes that lead here.
         circle: the rounds of the loop that the node is part of, None elsewhere.
         quick: an event without outputs can be settled by counting it.
@@ -438,6 +447,7 @@ class Lane:
         "has_finished",
         "is_closed",
         "is_dead",
+        "is_shut",
         "keep_from",
         "last",
         "open_edges",
@@ -473,6 +483,7 @@ class Lane:
         self.open_edges = 0
         self.terminal = Terminal.NONE
         self.is_dead = False
+        self.is_shut = False
         self.is_closed = False
         self.has_finished = False
         self.awaits_first = False
@@ -643,6 +654,7 @@ class Guardian:
         is_metered: some worker waits, so its time is to be shared out: see `meter`.
         keeps_order: events of a lane leave in the order in which they came.
         keeps_runs: outputs of one sequence are made one behind the other.
+        is_choosy: lanes are asked before something of them is begun: for a gate, or to share.
         gate: how the queue is shared out among its `rows`, None where there is but one.
         ready: lanes with waiting events, the next to be served first; `finishing` those
             whose `finish` is due, and before them the calls that are due to be tried again.
@@ -668,6 +680,7 @@ class Guardian:
         "has_finish",
         "has_store",
         "id",
+        "is_choosy",
         "is_limited",
         "is_metered",
         "is_paused",
@@ -746,6 +759,7 @@ class Guardian:
         self.ports = node.inputs
         self.rows = len(node.inputs)
         self.gate: Gate | None = None
+        self.is_choosy = False
         self.is_limited = kernel.shares
         self.unasked = 1 if kernel.shares else sys.maxsize
         self.free = 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Gate, Guardian, Lane, Route
+from aiflow.engine.cells import INLINE, Call, EdgeState, Event, Guardian, Lane, Route
 from aiflow.engine.overflow import has_droppable, overflow, refuse
 from aiflow.engine.settling import leave
+from aiflow.engine.sharing import may_begin
 from aiflow.engine.waiting import cease_to_wait, forget, is_awaited, place_of, wait_at
 from aiflow.errors import HopsSpentError
 from aiflow.events import is_droppable
@@ -28,7 +29,7 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
     if target is not None:
         # In short, for the only edge, unwatched, into a queue with room.
         guardian = target.guardian
-        if not (guardian.free or target.waiting or target.is_dead):
+        if not (guardian.free or target.waiting or target.is_shut):
             edge = route.edge
             assert edge is not None  # set together with route.lane
             if guardian.may_queue(target, edge, event):
@@ -51,7 +52,7 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
 def has_room(lane: Lane, edge: EdgeState, event: Event) -> bool:
     """Say whether a strict edge can be rid of an event now, be it by an overflow."""
     guardian = lane.guardian
-    if guardian.free or lane.is_dead:
+    if guardian.free or lane.is_shut:
         return True
     if not is_awaited(lane, edge) and guardian.may_queue(lane, edge, event):
         return True
@@ -77,7 +78,7 @@ def accept(lane: Lane, edge: EdgeState, event: Event, at: float, *, is_next: boo
     if edge.tap is not None:
         edge.tap.see(event, at)
     edge.appended += 1
-    if lane.is_dead:
+    if lane.is_shut:
         edge.purged += 1
         guardian.cancelled += 1
         if kernel.log is not None:
@@ -105,7 +106,7 @@ def send_back(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
     """Bring an event back to where its loop begins, once more; its place there is kept."""
     assert edge.feedback is not None
     back = replace(event, hops=event.hops + 1)
-    if back.hops > edge.feedback.hops and not lane.is_dead:
+    if back.hops > edge.feedback.hops and not lane.is_shut:
         edge.appended += 1
         refuse(lane, edge, back, HopsSpentError(edge.id, edge.feedback.hops), at)
     else:
@@ -156,16 +157,12 @@ def take(guardian: Guardian, at: float) -> Taken | None:
         return _take_due(guardian)
     if guardian.dispatched >= guardian.window or not guardian.ready:
         return None
-    if guardian.gate is not None:
-        return _take_through(guardian, guardian.gate, at)
+    if guardian.is_choosy:
+        return _take_chosen(guardian, at)
     lane = guardian.ready.popleft()
-    entry = lane.queues[0].popleft()
-    forget(lane, entry)
-    event, since, edge, _stamp = entry
+    event, edge = _take_first(lane, at)
     if lane.depth:
         guardian.ready.append(lane)
-    edge.taken += 1
-    guardian.wait.record(at - since)
     guardian.dispatched += 1
     lane.dispatched += 1
     if guardian.waiters:
@@ -187,15 +184,26 @@ def _take_due(guardian: Guardian) -> Taken | None:
     return due, None, None
 
 
-def _take_through(
-    guardian: Guardian, gate: Gate, at: float
-) -> tuple[Lane, Event, EdgeState] | None:
-    """Take the next that its gate lets be begun; lanes of which it lets nothing are passed by."""
-    for lane in tuple(guardian.ready):
-        guardian.ready.popleft()
-        taken = gate.take(lane, at)
+def _take_first(lane: Lane, at: float) -> tuple[Event, EdgeState]:
+    """Take what has waited longest in a lane of one row."""
+    entry = lane.queues[0].popleft()
+    forget(lane, entry)
+    event, since, edge, _stamp = entry
+    edge.taken += 1
+    lane.guardian.wait.record(at - since)
+    return event, edge
+
+
+def _take_chosen(guardian: Guardian, at: float) -> tuple[Lane, Event, EdgeState] | None:
+    """Take the next that may be begun; lanes of which nothing may are passed by."""
+    ready, gate = guardian.ready, guardian.gate
+    for _ in range(len(ready)):
+        lane = ready.popleft()
+        taken = None
+        if may_begin(guardian, lane):
+            taken = _take_first(lane, at) if gate is None else gate.take(lane, at)
         if lane.depth:
-            guardian.ready.append(lane)
+            ready.append(lane)
         if taken is not None:
             guardian.dispatched += 1
             lane.dispatched += 1
@@ -245,7 +253,7 @@ def _next_waiter(guardian: Guardian) -> Call | None:
         if (lane, edge.port) in refused:
             continue
         assert call.pending is not None
-        if lane.is_dead or guardian.may_queue(lane, edge, call.pending):
+        if lane.is_shut or guardian.may_queue(lane, edge, call.pending):
             return call
         # Invariant: who came later for the same places comes later.
         refused.add((lane, edge.port))

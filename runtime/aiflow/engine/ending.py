@@ -8,6 +8,7 @@ exactly once, after its data, and passes it on once.
 from __future__ import annotations
 
 from aiflow.engine.cells import Lane, Terminal
+from aiflow.policies import Cancel
 
 
 def edge_ended(lane: Lane, terminal: Terminal) -> None:
@@ -32,9 +33,7 @@ def try_close(lane: Lane) -> None:
     if not lane.is_dead:
         if lane.open_edges > 0 or lane.waiting:
             return
-        if guardian.has_finish and not lane.has_finished and lane.terminal is Terminal.END:
-            # An operator that keeps things back tells them before the end passes on; after
-            # an error it does not, because half of something is worse than nothing of it.
+        if guardian.has_finish and not lane.has_finished and _tells(lane):
             lane.has_finished = True
             lane.dispatched += 1
             guardian.finishing.append(lane)
@@ -42,6 +41,17 @@ def try_close(lane: Lane) -> None:
             guardian.runner.wake(guardian)
             return
     _close(lane)
+
+
+def _tells(lane: Lane) -> bool:
+    """Say whether an operator that keeps things back tells them before the end passes on.
+
+    After an error it does not, because half of something is worse than nothing of it; after a
+    cancel where the node finishes what it has taken in, which is what it keeps too.
+    """
+    if lane.terminal is Terminal.CANCEL:
+        return lane.guardian.node.policy.cancel is not Cancel.PROPAGATE
+    return lane.terminal is Terminal.END
 
 
 def _close(lane: Lane) -> None:

@@ -49,8 +49,14 @@ def kill(lane: Lane, terminal: Terminal) -> None:
     """Discard from now on what arrives at a lane or comes back from its operator."""
     lane.is_dead = True
     lane.plain = None  # so that the short way looks closer at what comes back
+    shut(lane, terminal)
+
+
+def shut(lane: Lane, terminal: Terminal) -> None:
+    """Discard from now on what arrives at a lane; what it has is worked on unless it is dead."""
+    lane.is_shut = True
     for route in lane.before:
-        route.refresh()  # nothing comes inline into a dead lane
+        route.refresh()  # nothing comes inline into it
     lane.terminal = max(lane.terminal, terminal)
 
 

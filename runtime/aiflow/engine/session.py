@@ -14,6 +14,7 @@ from typing import Any
 
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.compiler.plan import Plan
+from aiflow.engine import sharing
 from aiflow.engine.build import blocking_workers, build_edges, build_guardians
 from aiflow.engine.cells import EdgeState, Guardian, Kernel, Turn
 from aiflow.engine.conversations import Conversations
@@ -48,6 +49,8 @@ from aiflow.metrics.snapshot import EdgeStats, Phase, Snapshot
 
 #: Seconds that operators get to end after a stop, before they are reported and left behind.
 STOP_DEADLINE_S = 5.0
+#: Seconds that they get who drained until then, after they have been told to end.
+LAST_CHANCE_S = 0.5
 
 
 class Session:
@@ -169,7 +172,10 @@ class Session:
             self.stop()
 
     def stop(self) -> None:
-        """Cancel everything now; safe to repeat, and at any time on the loop's thread."""
+        """Cancel everything now; safe to repeat, and at any time on the loop's thread.
+
+        Nodes that drain or are shielded have until the deadline, then they are cancelled too.
+        """
         self._look_for_loop()
         if self._phase == "idle" and self._kernel is None:
             self._phase = "cancelled"
@@ -181,7 +187,7 @@ class Session:
             self._conversations.open_no_more("cancelled")
         else:
             self._usher.stop()
-        self._set_deadline(self._the_kernel())
+        self._set_deadline(self._the_kernel(), self._stop_deadline_s)
         self._end_if_over()
 
     def cancel(self, conversation: str, turn: int | None = None) -> bool:
@@ -422,7 +428,7 @@ class Session:
             clock = VirtualClock(loop) if isinstance(loop, VirtualLoop) else SystemClock()
         if clock.is_virtual is not isinstance(loop, VirtualLoop):
             raise EngineError("the session's clock is not the clock of the loop that runs it")
-        kernel = Kernel(loop, clock, shares=self.plan.max_conversations > 1)
+        kernel = Kernel(loop, clock, most=self.plan.max_conversations)
         if self._log is not None:
             kernel.log = EventLog(self._log)
         self._kernel = kernel
@@ -471,6 +477,7 @@ class Session:
         )  # fmt: skip
         unwatch = kernel.runlist.watch(self._look_for_deadlock)
         for guardian in self._guardians.values():
+            sharing.refresh(guardian)
             if isinstance(guardian.runner, WorkerRunner):
                 guardian.runner.open(guardian)
         self._phase = "running"
@@ -545,17 +552,20 @@ class Session:
         if over is not None and not over.done() and self._conversations.is_over:
             over.set_result(None)
 
-    def _set_deadline(self, kernel: Kernel) -> None:
+    def _set_deadline(self, kernel: Kernel, after_s: float) -> None:
         def give_up() -> None:
             if (left_s := due - kernel.now()) > 0:
                 self._deadline = kernel.loop.call_later(left_s, give_up)
             elif self._over is not None and not self._over.done():
+                if self._usher is not None and self._usher.force():
+                    self._set_deadline(kernel, LAST_CHANCE_S)
+                    return
                 self._tell_stuck()
                 self._over.set_result(None)
 
-        due = kernel.now() + self._stop_deadline_s
+        due = kernel.now() + after_s
         # Not the clock's `call_at`, which asks for a loop that runs at this moment.
-        self._deadline = kernel.loop.call_later(self._stop_deadline_s, give_up)
+        self._deadline = kernel.loop.call_later(after_s, give_up)
 
     def _tell_stuck(self) -> None:
         stuck = self.stuck()

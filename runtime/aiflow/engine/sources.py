@@ -143,7 +143,7 @@ class Stream:
         """Read on after a wait; a stream that could not be opened never does."""
 
     def stop(self, terminal: Terminal, at: float) -> None:
-        """End the stream: at once for CANCEL, else when what is in hand has left."""
+        """End the stream as soon as nothing is in its hand."""
 
     def leave_turn(self, mark: NextTurn) -> None:
         """Be done with the turn, and wait for the next: it may open before this returns."""
@@ -298,12 +298,10 @@ class PulledStream(Stream):
         self.kernel.runlist.get_in_line(self)
 
     def stop(self, terminal: Terminal, at: float) -> None:
-        """End the stream: at once for CANCEL, else when what is in hand has left."""
+        """End the stream as soon as nothing is in its hand."""
         if self._is_over:
             return
         self.stop_with = max(self.stop_with, terminal)
-        if terminal is Terminal.CANCEL:
-            self.drop_hand(at)
         if self.hand.pending is None:
             self._close(self.stop_with)
 
@@ -344,12 +342,10 @@ class TaskStream(Stream):
             wake(self.kernel, self._wake)
 
     def stop(self, terminal: Terminal, at: float) -> None:
-        """End the stream: at once for CANCEL, else when what is in hand has left."""
+        """End the stream as soon as nothing is in its hand."""
         if self.task.done():
             return
         self.stop_with = max(self.stop_with, terminal)
-        if terminal is Terminal.CANCEL:
-            self.drop_hand(at)
         if self.hand.pending is None:
             self.go_on()
         if self._is_asking and self.task is not asyncio.current_task(self.kernel.loop):

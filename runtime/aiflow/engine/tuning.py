@@ -21,6 +21,7 @@ from aiflow.compiler.bound import plan_bound
 from aiflow.compiler.findings import did_you_mean
 from aiflow.compiler.plan import NodePlan, Plan
 from aiflow.compiler.values import validated
+from aiflow.engine import sharing
 from aiflow.engine.cells import Call, Guardian, Lane
 from aiflow.engine.delivery import let_in
 from aiflow.engine.limits import set_way
@@ -101,6 +102,7 @@ def apply(guardian: Guardian, node: NodePlan, lanes: Iterable[Lane]) -> None:
     if guardian.gate is not None:
         guardian.gate.share_out(node.queue_capacity)
     guardian.window = policy.workers + policy.reorder_capacity
+    sharing.refresh(guardian)
     guardian.keeps_order |= policy.workers == 1 or policy.reorder_capacity > 0
     guardian.overflow = policy.overflow
     guardian.retry = policy.retry

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from aiflow.engine.cancelling import cancel_turn, stop_sources
+from aiflow.engine import sharing
+from aiflow.engine.cancelling import cancel_turn, force_end, stop_sources
 from aiflow.engine.cells import Guardian, Kernel, Terminal, Turn
 from aiflow.engine.conversations import Conversation, Conversations
 from aiflow.engine.sources import Stream
@@ -57,6 +58,7 @@ class Usher:
         kernel.turn_ended = lambda turn: kernel.runlist.push(self._close, turn, None)
         kernel.stores_closed = lambda turn: kernel.runlist.push(self._stores_closed, turn, None)
         kernel.leave_turn = self._leave
+        kernel.open_turns = conversations.turns
         kernel.stream_closed = self._stream_closed
 
     def open_conversations(self) -> None:
@@ -88,6 +90,11 @@ class Usher:
             for turn in conversation.turns():
                 if not turn.is_cancelled:  # it has failed, and is worked on where it has not
                     self._give_up(conversation, turn)
+
+    def force(self) -> bool:
+        """End at once what a stop has left to drain; return whether there was something."""
+        now = self._kernel.now()
+        return any([force_end(turn, Terminal.CANCEL, now) for turn in self._conversations.turns()])
 
     def cancel(self, id_: str, number: int | None) -> bool | None:
         """Cancel an open conversation or one turn of it.
@@ -129,7 +136,7 @@ class Usher:
         for conversation in tuple(self._conversations.active.values()):
             for turn in tuple(conversation.turns()):
                 self.fail(turn, error)
-                cancel_turn(turn, Terminal.ERROR, self._kernel.now())
+                force_end(turn, Terminal.ERROR, self._kernel.now())
 
     # From turn to turn ------------------------------------------------------------------
 
@@ -176,6 +183,7 @@ class Usher:
         scopes = {node: stream.lane.scope for node, stream in by_node.items()}
         turn = self._weaver.open(before.conversation, before.number + 1, tuple(by_node), scopes)
         conversation.turn, conversation.has_ended, conversation.is_hasty = turn, False, False
+        turn.elder = conversation.fading
         self._cancel_if_asked(conversation)
         for node, stream in by_node.items():
             stream.enter_turn(turn.lanes[node])
@@ -198,7 +206,7 @@ class Usher:
         turn.lanes = {}
         self._conversations.turns_ended[outcome] += 1
         if turn is conversation.fading:
-            conversation.fading = None
+            conversation.fading = conversation.turn.elder = None
             self._fade(-1)
         else:
             conversation.has_ended = True
@@ -213,16 +221,17 @@ class Usher:
         self._on_idle()
 
     def _fade(self, change: int) -> None:
-        """Count the places of queues by conversation while one of them has two turns."""
+        """Count places by conversation while one of them has two turns."""
         kernel = self._kernel
         kernel.fading += change
         for guardian in self._guardians.values():
+            sharing.refresh(guardian)
             if guardian.is_limited:
                 guardian.unasked = 0 if kernel.fading else 1
 
     def _wake_waiters(self) -> None:
         for guardian in self._guardians.values():
-            if guardian.waiters:
+            if guardian.waiters or (guardian.is_choosy and guardian.depth):
                 guardian.runner.wake(guardian)
 
     # Ends before their time -------------------------------------------------------------
@@ -235,7 +244,7 @@ class Usher:
 
     def _give_up(self, conversation: Conversation, turn: Turn) -> None:
         turn.is_cancelled = True
-        cancel_turn(turn, Terminal.CANCEL, self._kernel.now(), goes_on=not conversation.is_over)
+        cancel_turn(turn, self._kernel.now(), goes_on=not conversation.is_over)
 
     def _cancel_whole(self, conversation: Conversation) -> bool:
         was_held = bool(conversation.held) and not conversation.is_over

@@ -29,6 +29,9 @@ KINDS = (
 )  # fmt: skip
 
 
+CANCELS = ("propagate", "propagate", "drain", "shield")
+
+
 @dataclass(frozen=True)
 class NodeSpec:
     """One node: what it does, its policy, the nodes before it with the edge's overflow."""
@@ -40,6 +43,7 @@ class NodeSpec:
     reorder_capacity: int
     overflow: str
     pace: int
+    cancel: str = "propagate"
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ def graphs(
             draw(st.integers(0, 3)),
             draw(st.sampled_from(modes)),
             draw(pace),
+            draw(st.sampled_from(CANCELS)) if with_cancels or with_barge_ins else "propagate",
         )
     conversations = draw(st.integers(1, 3))
     turns = (None, 0, 1, 2) if with_turns else (None,)
@@ -337,6 +342,22 @@ async def _run(noted: Run) -> None:
     left = asyncio.all_tasks() - before
     if left:
         noted.faults.append(f"tasks are left: {left}")
+    noted.faults += _left_behind(noted.session)
+
+
+def _left_behind(session: Session) -> Iterator[str]:
+    """Yield what a session that has ended still has: a timer, an open call, a place."""
+    kernel = session._kernel
+    assert kernel is not None
+    timers = [timer for timer in kernel.loop._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]
+    if timers:
+        yield f"timers are left: {timers}"
+    if kernel.open_calls or kernel.active or kernel.fading or kernel.runlist.stack:
+        yield f"{kernel.open_calls} calls are open, {kernel.active} conversations are"
+    for guardian in session._guardians.values():
+        places = (guardian.ready, guardian.finishing, guardian.waiters, guardian.parked)
+        if any(places) or guardian.dispatched or guardian.opened or guardian.claimed:
+            yield f"{guardian.id} has kept {places}"
 
 
 def _plan(noted: Run) -> Any:
@@ -390,6 +411,7 @@ def _add(builder: PlanBuilder, name: str, node: NodeSpec, noted: Run, payload: A
         workers=node.workers if node.kind != "keep" else 1,
         reorder_capacity=node.reorder_capacity,
         overflow=node.overflow,
+        cancel=node.cancel,
         **more,
     )
 

@@ -10,7 +10,7 @@ from aiflow.compiler.resolved import Resolved, ResolvedNode
 from aiflow.compiler.values import made
 from aiflow.graph import edits
 from aiflow.graph.values import UNSET
-from aiflow.policies import Cancel, Overflow, Policy, SideEffects, State
+from aiflow.policies import Overflow, Policy, SideEffects, State
 from aiflow.types import (
     DEAD_LETTER,
     JOINED,
@@ -89,8 +89,8 @@ def policies_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF303: a policy is valid, but this build cannot honour it, and will not ignore it.
 
     Why: A policy that is written and not kept is worse than none: you would rely on it.
-    For example: a node with "policy": {"cancel": "shield"} in a version that can only
-        propagate.
+    For example: a node with "policy": {"state": "transactional"} in a version that cannot
+        commit.
     Remedy: leave the member out, or use a newer AiFlow.
     """
     found = Finding("AF303")
@@ -295,8 +295,6 @@ def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, obj
         yield "state", policy.state.value
     if policy.partition_key is not None:
         yield "partition_key", policy.partition_key
-    if policy.cancel is not Cancel.PROPAGATE:
-        yield "cancel", policy.cancel.value
     if policy.max_bytes is not None:
         yield "max_bytes", policy.max_bytes
     if node.side_effects is SideEffects.SPECULATIVE:
