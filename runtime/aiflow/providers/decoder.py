@@ -37,14 +37,18 @@ class StreamDecoder:
     Args:
         reader: the dialect's reader, used for this answer only.
         max_frame_bytes: longest line, event or object; a longer one ends the stream.
+        secret: the key that was sent; kept out of what a failure says.
 
     Attributes:
         failure: why there is no whole answer: an error, or a stream that just ended; None where
             there is one, and before the end.
     """
 
-    def __init__(self, reader: FrameReader, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+    def __init__(
+        self, reader: FrameReader, max_frame_bytes: int = MAX_FRAME_BYTES, secret: str = ""
+    ) -> None:
         self._reader = reader
+        self._secret = secret
         self._framing = DetectedFraming(max_frame_bytes)
         self._ready: deque[Payload] = deque()
         self._is_ended = False
@@ -159,7 +163,7 @@ class StreamDecoder:
     def _fail(self, failure: Failure) -> list[Payload]:
         self._is_ended = True
         # What was reported first says more than what came of it.
-        failure = self._reported or failure
+        failure = (self._reported or failure).without(self._secret)
         self.failure = failure
         data = {
             "choice": 0,

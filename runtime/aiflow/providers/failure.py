@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeVar, cast
 
 from aiflow.errors import ProviderError
 from aiflow.providers.text import scrub
 from aiflow.transport.failures import is_transient
+from aiflow.transport.masking import without
+
+T = TypeVar("T")
 
 FailureKind = Literal[
     "connection",
@@ -97,6 +100,22 @@ class Failure:
             retry_after_s=self.retry_after_s,
             retryable=self.retryable,
             detail=self.message,
+        )
+
+    def without(self, secret: str) -> Failure:
+        """Return the same with a key taken out of all that the provider said; "" is none."""
+        if not secret:
+            return self
+
+        def clean(said: T) -> T:
+            return cast(T, without(said, secret)) if isinstance(said, str) else said
+
+        return replace(
+            self,
+            message=clean(self.message),
+            code=clean(self.code),
+            type=clean(self.type),
+            status_name=clean(self.status_name),
         )
 
     @classmethod

@@ -12,6 +12,7 @@ from aiflow.clock import Clock
 from aiflow.errors import TraceError
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.streams import ByteStream
+from aiflow.transport.masking import SecretMask
 from aiflow.transport.trace import TraceEnd, TraceWriter
 
 
@@ -29,7 +30,7 @@ class TraceRecorder:
     def __init__(self, path: Path, dialect: str, secret: str = "") -> None:
         self._path = path
         self._dialect = dialect
-        self._mask = _Mask(secret.encode())
+        self._mask = SecretMask(secret)
         self._writer: TraceWriter | None = None
         self._is_closed = False
 
@@ -134,30 +135,3 @@ class RecordingStream:
     def _now(self) -> float:
         sent_at = self.request_sent_at
         return 0.0 if sent_at is None else self._clock.now() - sent_at
-
-
-class _Mask:
-    """Puts stars in the place of a secret, wherever the bytes are cut.
-
-    Invariant: `_kept` is the longest end of what came that may be the beginning of the secret.
-    """
-
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret
-        self._kept = b""
-
-    def add(self, data: bytes) -> bytes:
-        """Return what may leave."""
-        if not self._secret:
-            return data
-        stars = b"*" * len(self._secret)
-        data = (self._kept + data).replace(self._secret, stars)
-        lengths = range(min(len(data), len(self._secret) - 1), 0, -1)
-        kept = next((n for n in lengths if data.endswith(self._secret[:n])), 0)
-        self._kept = data[len(data) - kept :]
-        return data[: len(data) - kept]
-
-    def end(self) -> bytes:
-        """Return what was kept back."""
-        kept, self._kept = self._kept, b""
-        return kept

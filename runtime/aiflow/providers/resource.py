@@ -28,10 +28,10 @@ from aiflow.providers.profile import ModelProfile, profile_for
 from aiflow.providers.recording import RecordingStream, TraceRecorder
 from aiflow.providers.retrying import Retries, RetryingStream
 from aiflow.providers.streams import ByteStream, HttpChatStream, TraceChatStream
+from aiflow.providers.traces import Traces, opened
 from aiflow.resources import Resource, ResourceParams
 from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
 from aiflow.transport.excerpt import place_of
-from aiflow.transport.trace import Trace
 from aiflow.transport.trace_server import TraceServer
 
 
@@ -45,6 +45,12 @@ class ProviderParams(ResourceParams):
     trace: str = Field(
         "",
         description="A recorded answer that is replayed instead; relative to the graph's folder.",
+        json_schema_extra={"x-editor": "path"},
+    )
+    more_traces: tuple[str, ...] = Field(
+        (),
+        description="Recorded answers to the second and the further requests of one exchange, such"
+        " as those of a tool loop; the last one answers all that come after it.",
         json_schema_extra={"x-editor": "path"},
     )
     dialect: str = Field(
@@ -123,7 +129,7 @@ class Provider(Resource[ProviderParams]):
         key: of a server that was started for this run; else `credential` says where it is.
 
     Attributes:
-        server: the trace's server; None where there is no trace, or no real clock.
+        server: the first trace's server; None where there is no trace, or no real clock.
     """
 
     kind: ClassVar[str] = "provider"
@@ -131,11 +137,10 @@ class Provider(Resource[ProviderParams]):
     summary: ClassVar[str] = "A model endpoint, or a trace that answers as one."
     Params: ClassVar[type[ResourceParams]] = ProviderParams
 
-    server: TraceServer | None = None
     _clock: Clock | None = None
     _client: HttpClient | None = None
     _limits: RequestLimits | None = None
-    _trace: Trace | None = None
+    _traces: Traces | None = None
     _endpoint: str = ""
     _secret: str = ""
 
@@ -146,6 +151,12 @@ class Provider(Resource[ProviderParams]):
         self._key = key
         # A stream that its node has let go of counts no longer.
         self._streams: weakref.WeakSet[ChatStream] = weakref.WeakSet()
+
+    @property
+    def server(self) -> TraceServer | None:
+        """The first trace's server; None where there is none."""
+        servers = self._traces.servers if self._traces else []
+        return servers[0] if servers else None
 
     @property
     def waiting_requests(self) -> int:
@@ -171,8 +182,10 @@ class Provider(Resource[ProviderParams]):
         if bool(params.endpoint) == bool(params.trace):
             yield "it needs either an endpoint or a trace; set one of them"
             return
-        if params.trace:
-            yield from self._check_trace()
+        if params.more_traces and not params.trace:
+            yield "its more_traces come after a trace; set that as well"
+        elif params.trace:
+            yield from self._check_traces()
         else:
             yield from _check_endpoint(params.endpoint)
         try:
@@ -196,7 +209,7 @@ class Provider(Resource[ProviderParams]):
             )
         self._endpoint = self.params.endpoint
         if self.params.trace:
-            await self._start_trace(clock)
+            await self._start_traces(clock)
         if self._endpoint:
             try:
                 self._client = HttpClient(self._endpoint, clock)
@@ -208,11 +221,10 @@ class Provider(Resource[ProviderParams]):
         if self._limits is not None:
             self._limits.close()
         client, self._client = self._client, None
-        server, self.server = self.server, None
         if client is not None:
             await client.aclose()
-        if server is not None:
-            await server.stop()
+        if self._traces is not None:
+            await self._traces.stop()
 
     def stream_chat(
         self,
@@ -246,20 +258,22 @@ class Provider(Resource[ProviderParams]):
     ) -> ChatStream:
         dialect = self._dialect()
         profile = profile or profile_for(dialect.name, request.model)
-        decoder = StreamDecoder(dialect.reader(profile))
+        decoder = StreamDecoder(dialect.reader(profile), secret=self._secret)
         if self._client is None:
-            if self._trace is None:
+            if self._traces is None or not clock.is_virtual:
                 raise ResourceError(self.id, "it has been stopped")
-            where = f"provider {self.id} ({self._trace.path.name})"
+            trace = self._traces.trace_for(request)
+            where = f"provider {self.id} ({trace.path.name})"
             place = None if self._limits is None else self._limits.place()
-            return TraceChatStream(self._trace, decoder, clock, where, place)
+            return TraceChatStream(trace, decoder, clock, where, place)
         call = dialect.encode(request, profile)
         headers = dict(call.headers)
         if self._secret:
             headers |= dialect.credential_headers(self._secret)
-        where = f"provider {self.id} ({place_of(self._endpoint)})"
+        endpoint = self._traces.url_for(request) if self._traces else self._endpoint
+        where = f"provider {self.id} ({place_of(endpoint)})"
         http_request = HttpRequest(
-            url=dialect.url(self._endpoint, call.path),
+            url=dialect.url(endpoint, call.path),
             body=call.body,
             headers=headers,
             where=where,
@@ -286,15 +300,18 @@ class Provider(Resource[ProviderParams]):
         return stream if self._limits is None else LimitedStream(stream, self._limits.place())
 
     def _dialect(self) -> Dialect:
-        return find_dialect(self._trace.dialect if self._trace else self.params.dialect)
+        return find_dialect(self._traces.dialect if self._traces else self.params.dialect)
 
-    def _check_trace(self) -> Iterator[str]:
-        path = self.find(self.params.trace)
-        if path is None:
-            yield f"there is no trace {self.params.trace}; correct the path"
-            return
+    def _check_traces(self) -> Iterator[str]:
+        paths: list[Path] = []
+        for name in (self.params.trace, *self.params.more_traces):
+            path = self.find(name)
+            if path is None:
+                yield f"there is no trace {name}; correct the path"
+                return
+            paths.append(path)
         try:
-            trace = Trace.open(path)
+            trace = opened(paths)[0]
         except TraceError as error:
             yield f"the trace cannot be read: {error}"
             return
@@ -304,26 +321,19 @@ class Provider(Resource[ProviderParams]):
                 f" {self.params.dialect}; leave `dialect` out"
             )
 
-    async def _start_trace(self, clock: Clock) -> None:
-        path = self.find(self.params.trace)
-        if path is None:
-            raise ResourceError(self.id, f"there is no trace {self.params.trace}")
+    async def _start_traces(self, clock: Clock) -> None:
+        names = (self.params.trace, *self.params.more_traces)
+        paths = [path for name in names if (path := self.find(name)) is not None]
+        self._traces = Traces()
         try:
-            self._trace = Trace.open(path)
-            # Read to its end once, so that a torn line is told now and not in mid-run.
-            self._trace.check()
+            await self._traces.start(paths, clock)
         except TraceError as error:
             raise ResourceError(self.id, f"the trace cannot be read: {error}") from error
-        if clock.is_virtual:
-            return
-        self.server = TraceServer(self._trace, clock)
-        try:
-            await self.server.start()
         except OSError as error:
             raise ResourceError(
                 self.id, f"its trace server cannot listen on 127.0.0.1 ({error.strerror})"
             ) from error
-        self._endpoint = self.server.url
+        self._endpoint = "" if self.server is None else self.server.url
 
     async def _read_secret(self, clock: Clock) -> str:
         name = self.params.credential

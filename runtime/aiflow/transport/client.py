@@ -23,6 +23,7 @@ from aiflow.transport import failures, routes
 from aiflow.transport.excerpt import place_of, redact
 from aiflow.transport.exchange import HttpExchange, InterruptedExchangeError
 from aiflow.transport.inflate import InflateError
+from aiflow.transport.masking import SecretMask, is_key, without
 from aiflow.transport.watch import WaitWatch
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ class HttpClient:
 
 
 class HttpStream:
-    """One request and its answer's bytes, decompressed.
+    """One request and its answer's bytes, decompressed, with stars in place of the key.
 
     Args:
         via: place of the proxy on the way, "" for none.
@@ -131,6 +132,7 @@ class HttpStream:
         self._clock = clock
         self._via = via
         self._watch = WaitWatch(clock)
+        self._mask = SecretMask(request.secret if is_key(request.secret) else "")
         self._is_open = False
         self._is_closed = False
         self._has_first_byte = False
@@ -163,7 +165,7 @@ class HttpStream:
         try:
             if not self._is_open:
                 await self._open()
-            piece = await self._wait(self._exchange.read())
+            piece = await self._next_piece()
         except BaseException as error:
             # Closed by another task meanwhile: then its end is no news.
             is_news = not (
@@ -173,9 +175,17 @@ class HttpStream:
             if is_news:
                 raise
             return None
-        self._has_first_byte = True
         if piece is None:
             await self.aclose()
+        return piece
+
+    async def _next_piece(self) -> bytes | None:
+        """Return the next bytes without the key; what may be its beginning comes with the next."""
+        piece: bytes | None = b""
+        while piece == b"":
+            piece = await self._wait(self._exchange.read())
+            self._has_first_byte = True
+            piece = self._mask.end() or None if piece is None else self._mask.add(piece)
         return piece
 
     async def _open(self) -> None:
@@ -196,7 +206,7 @@ class HttpStream:
         response = await self._wait(self._exchange.send(request))
         self._is_open = True
         asked = self._request
-        self.content_type = response.headers.get("content-type", "")
+        self.content_type = without(response.headers.get("content-type", ""), asked.secret)
         content_type = self.content_type.partition(";")[0].strip().lower()
         if response.status_code >= _FIRST_REFUSAL:
             raise failures.refused(

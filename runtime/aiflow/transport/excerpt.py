@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from aiflow.transport.masking import REDACTED, without
+
 SHOWN_CHARS = 200
-REDACTED = "[redacted]"
 
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -32,9 +33,7 @@ def page_text(page: str) -> str:
 
 def redact(text: str, secret: str = "") -> str:
     """Return text with the secret, and all that looks like a key, taken out."""
-    if secret:
-        text = text.replace(secret, REDACTED)
-    return _KEY.sub(REDACTED, text)
+    return _KEY.sub(REDACTED, without(text, secret))
 
 
 def body_words(body: bytes, secret: str = "") -> tuple[str, str | None]:
@@ -56,7 +55,8 @@ def body_words(body: bytes, secret: str = "") -> tuple[str, str | None]:
             (report[name] for name in _MESSAGES if isinstance(report.get(name), str)), text
         )
         code = report.get("code") or report.get("type")
-        return shorten(redact(_whole(words), secret)), None if code is None else _whole(str(code))
+        said = shorten(redact(_whole(words), secret))
+        return said, None if code is None else without(_whole(str(code)), secret)
     # First the keys: one that is cut in the middle would not be known any more.
     text = redact(text, secret)
     return page_text(text) if text.startswith("<") else shorten(text), None

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from aiflow.errors import ProviderError
 from aiflow.transport.excerpt import body_words, shorten
+from aiflow.transport.masking import without
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _PROXY_NAMES = "HTTP_PROXY and HTTPS_PROXY"
@@ -212,9 +213,9 @@ def refused(
     words, code = body_words(body, secret)
     retry_after_s = parse_retry_after(headers.get("retry-after"))
     said = f": {words}" if words else ""
+    advice = without(_advice(status, headers, retry_after_s, credential), secret)
     return ProviderError(
-        f"{where}: the server answered {status}{_phrase(status)}{said};"
-        f" {_advice(status, headers, retry_after_s, credential)}",
+        f"{where}: the server answered {status}{_phrase(status)}{said}; {advice}",
         kind="status",
         status=status,
         code=code,

@@ -23,6 +23,7 @@ from aiflow.events import Control, Payload, Token
 from aiflow.providers.frames import MAX_FRAME_BYTES
 from aiflow.providers.messages import ChatMessage, ChatRequest
 from aiflow.providers.resource import Provider, ProviderParams
+from aiflow.transport.masking import forms_of
 from tests.runtime.providers.cases import chunk
 from tests.runtime.transport.faulty_server import EVENT, STOP, Exchange, serving
 
@@ -359,3 +360,33 @@ def test_a_refusal_that_passes_is_asked_again_when_it_said(
     read = reading(answer, retries=1)
 
     assert (read.text, read.error, read.requests) == ("x", None, 2)
+
+
+KEY = "sk/pond+0123456789"
+
+
+@pytest.mark.parametrize("form", forms_of(KEY))
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(["data: {", '"error":{"message":"bad', "FORM", '"}}\n\n'], id="an error"),
+        pytest.param(["event: error\ndata: bad", "FORM", "\n\n"], id="a plain error"),
+        pytest.param([": ", "FORM", "\n\n"], id="a comment"),
+        pytest.param(["data: {torn ", "FORM", "\n\n"], id="what cannot be read"),
+        pytest.param(["data: ", "TOKEN", "\n\n"], id="the answer"),
+    ],
+)
+def test_a_key_that_a_server_sends_back_is_covered(
+    form: str, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever form, and cut in two: no payload and no error holds it."""
+    monkeypatch.setenv("POND_KEY", KEY)
+    token = json.dumps(chunk({"content": "FORM"})).replace("FORM", form)
+    pieces = [part.replace("FORM", form).replace("TOKEN", token).encode() for part in sent]
+    half = [cut for each in pieces for cut in (each[: len(each) // 2], each[len(each) // 2 :])]
+
+    read = reading(body(*filter(None, half), STOP), credential="POND_KEY")
+
+    shown = f"{read.payloads!r} {read.error} {read.error and read.error.detail}"
+    assert not any(each in shown for each in forms_of(KEY))
+    assert "*" in shown
