@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from aiflow import Flow
 from aiflow.compiler.compile import compile as compile_graph
 from aiflow.graph.codec import dumps, load
 from aiflow.graph.shipped import graphs_dir
@@ -117,6 +118,35 @@ def test_who_barges_in_cuts_the_voice_and_hears_the_next_answer(
     assert 3.5 < cut_s < 5
     assert called.out.count("Mix five hundred") == 2
     assert called.out.count("bread has left it") == 1
+
+
+@needs_processes
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("It crashes.", "ended with exit code 3: a wire is loose"),
+        ("It is garbage.", "gave something else than a WAV file"),
+    ],
+)
+def test_an_engine_that_breaks_down_fails_the_conversation_in_a_sentence(
+    espeak: FakeEspeak, tmp_path: Path, aiflow: Callable[..., Any], text: str, reason: str
+) -> None:
+    """What was said before is in the file."""
+    path = tmp_path / "said.aiflow.json"
+    flow = Flow("said", max_conversations=1)
+    voice = flow.speech_engine("voice", engine="espeak-ng", file="said.wav")
+    flow.text_input("texts", text=f"--help\n😀 …\n{text}\nNever.") >> flow.speech(engine=voice)
+    path.write_text(flow.to_json(), encoding="utf-8")
+
+    called = aiflow("run", path, "--json")
+
+    assert called.code == 1
+    assert called.json["error"] == (
+        "node speech failed in conversation c1: ResourceError: resource voice:"
+        f" espeak-ng cannot speak: it {reason}"
+    )
+    assert [said for _, said in espeak.asked()] == ["Ready.", "--help", text]
+    assert seconds(tmp_path / "said.wav") == pytest.approx(0.006)
 
 
 @needs_processes

@@ -31,7 +31,7 @@ class WavFile:
         rate: samples a second.
 
     Raises:
-        SpeechFault: it cannot be opened, holds something else, or another run writes it.
+        SpeechFault: it cannot be opened, holds something else, or another voice writes it.
     """
 
     def __init__(self, path: Path, name: str, rate: int) -> None:
@@ -75,7 +75,7 @@ class WavFile:
             try:
                 flock(self._file, LOCK_EX | LOCK_NB)
             except BlockingIOError:
-                raise self._fault("is being written by another run; name another one") from None
+                raise self._fault("is being written by another voice; name another one") from None
         size = self._file.seek(0, io.SEEK_END)
         if not size:
             self._write(0, header(self._rate, 0))
@@ -98,6 +98,17 @@ class WavFile:
 
     def _fault(self, reason: str) -> SpeechFault:
         return SpeechFault(f"the file {self._name} {reason}")
+
+
+def may_be_wav(path: Path) -> bool:
+    """Say whether a file may turn out to be one of ours; the run tells for sure."""
+    try:
+        if not path.is_file():
+            return True
+        with path.open("rb") as file:
+            return file.read(4) in (b"", b"RIFF")
+    except OSError:
+        return True  # Whoever cannot read it may hear so from the run.
 
 
 def header(rate: int, data_bytes: int) -> bytes:

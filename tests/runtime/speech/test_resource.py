@@ -224,9 +224,14 @@ def test_what_keeps_it_from_starting_is_found_before_the_run(tmp_path: Path) -> 
         assert list(made.check()) == [reason]
         with pytest.raises(ResourceError, match=f"resource voice: {reason}"):
             virtually(made, notices)
-    (tmp_path / "notes.wav").write_text("dear diary")
-    with pytest.raises(ResourceError, match=r"resource voice: the file notes\.wav holds something"):
-        virtually(voice(tmp_path, engine="silent", file="notes.wav"), notices)
+    for content, reason in [
+        (b"dear diary", r"its file notes\.wav holds something else than sound; name another one"),
+        (b"RIFFraff" * 9, r"the file notes\.wav holds something else than sound of this engine"),
+    ]:
+        (tmp_path / "notes.wav").write_bytes(content)
+        with pytest.raises(ResourceError, match=f"resource voice: {reason}"):
+            virtually(voice(tmp_path, engine="silent", file="notes.wav"), notices)
+        assert (tmp_path / "notes.wav").read_bytes() == content
 
 
 def test_an_engine_that_is_asked_for_and_missing_is_lacking_here(

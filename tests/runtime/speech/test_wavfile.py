@@ -154,7 +154,7 @@ class Full(io.FileIO):
 def test_two_runs_do_not_write_one_file(path: Path) -> None:
     """The second says so."""
     first = WavFile(path, "said.wav", RATE)
-    with pytest.raises(SpeechFault, match="is being written by another run"):
+    with pytest.raises(SpeechFault, match="is being written by another voice"):
         WavFile(path, "said.wav", RATE)
     first.close()
 
