@@ -20,6 +20,8 @@ from aiflow.errors import CompileError, EngineError
 from aiflow.graph import codec
 from aiflow.metrics.snapshot import Phase, Snapshot
 from aiflow.operators.registry import Catalog
+from aiflow.remote.desk import Desk
+from aiflow_studio.runs.asking import Asking
 from aiflow_studio.runs.host import RunRequest
 
 #: Seconds that operators get to end after a stop, before they are reported and left behind.
@@ -29,7 +31,7 @@ GRACE_S = 1.0
 _ENDS: frozenset[Phase] = frozenset({"completed", "failed", "cancelled"})
 
 
-class EmbeddedHost:
+class EmbeddedHost(Asking):
     """Runs one session at a time as a task of the running loop, which this host owns.
 
     Args:
@@ -39,6 +41,7 @@ class EmbeddedHost:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._session: Session | None = None
+        self._desk: Desk | None = None
         self._task: asyncio.Task[Any] | None = None
         self._error: str | None = None
         self._phase: Phase = "running"
@@ -54,22 +57,18 @@ class EmbeddedHost:
         if self._is_running():
             raise EngineError("a run is going on; stop it before another is started")
         base = Path(request.base) if request.base else None
-        graph = codec.loads(request.graph, "the graph")
-        # What the real clock rules out, such as a key that is not set, is told before a run.
-        compiled = compile_graph(graph, self._catalog, base=base, clock="real")
-        if compiled.plan is None:
-            raise CompileError([f"{each.code}: {each.message}" for each in compiled.errors])
-        plan = apply_strategy(compiled.plan, request.strategy)
+        plan = plan_of(request, self._catalog)
         self._error, self._phase = None, "running"
         self._session = Session(
             plan,
             seed=request.seed,
             inputs=request.inputs,
             # What asks a server asks once: going on until somebody stops it may cost money.
-            repeats=request.repeats and not _asks_a_server(plan),
+            repeats=request.repeats and not asks_a_server(plan),
             base=base,
             stop_deadline_s=PATIENCE_S,
         )
+        self._desk = Desk(self._session)
         self._task = asyncio.get_running_loop().create_task(self._session.run(), name="run")
         self._task.add_done_callback(self._ended)
 
@@ -118,6 +117,11 @@ class EmbeddedHost:
             return []
         return self._session.tap(edge, keep).rows()
 
+    async def _ask(self, call: str, **arguments: Any) -> Any:  # noqa: ANN401 - plain values
+        if self._desk is None or not self._is_running():
+            raise EngineError("nothing runs, so nothing can be asked of it")
+        return self._desk.answer(call, arguments)
+
     def _is_running(self) -> bool:
         return self._task is not None and not self._task.done()
 
@@ -127,6 +131,22 @@ class EmbeddedHost:
             self._error = f"the run broke down: {type(error).__name__}: {error}"
 
 
-def _asks_a_server(plan: Plan) -> bool:
+def plan_of(request: RunRequest, catalog: Catalog) -> Plan:
+    """Return what a request asks to run.
+
+    Raises:
+        GraphFileError: the text is no graph.
+        CompileError: the graph has errors.
+    """
+    base = Path(request.base) if request.base else None
+    graph = codec.loads(request.graph, "the graph")
+    # What the real clock rules out, such as a key that is not set, is told before a run.
+    compiled = compile_graph(graph, catalog, base=base, clock="real")
+    if compiled.plan is None:
+        raise CompileError([f"{each.code}: {each.message}" for each in compiled.errors])
+    return apply_strategy(compiled.plan, request.strategy)
+
+
+def asks_a_server(plan: Plan) -> bool:
     """Say whether something beyond this program's clock, such as a live model, takes part."""
     return any(resource.make().needs_real_clock() for resource in plan.resources.values())

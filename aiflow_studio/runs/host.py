@@ -67,3 +67,42 @@ class RunHost(Protocol):
     def tap(self, edge: str, keep: int) -> list[dict[str, Any]]:
         """Return the last `keep` events of an edge as plain values, oldest first."""
         ...
+
+    # What is asked of the run itself. Each raises AiFlowError with the run's sentence where it
+    # cannot be done, or where nothing runs.
+
+    async def tune(self, node: str, changes: dict[str, Any]) -> dict[str, list[Any]]:
+        """Give a running node other policy members; return each with its old and new value."""
+        ...
+
+    async def queue(self, place: str, most: int) -> list[dict[str, Any]]:
+        """Return copies of what waits at a node, or of it what came over an edge."""
+        ...
+
+    async def set_breakpoint(self, edge: str, is_set: bool) -> None:
+        """Hold the node behind an edge when an event comes over it, or let it go on."""
+        ...
+
+    async def step(self, edge: str) -> bool:
+        """Let the node behind a breakpoint begin one event; False where none waits."""
+        ...
+
+    async def resume(self, edge: str) -> bool:
+        """Take a breakpoint away and let its node go on; False where there is none."""
+        ...
+
+    async def inject(self, edge: str, payload: str | dict[str, Any]) -> None:
+        """Put an event into an edge: a text, or a mapping with its `type`."""
+        ...
+
+    async def trace(self, source: str, sequence: int | None) -> int:
+        """Follow an event of a source, or its next one, and return the trace's number."""
+        ...
+
+    async def traced(self, trace: int) -> list[dict[str, Any]]:
+        """Return each stay of a traced event at a node."""
+        ...
+
+    async def end_trace(self, trace: int) -> None:
+        """Follow an event no longer."""
+        ...

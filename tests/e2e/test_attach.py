@@ -258,3 +258,14 @@ def test_attach_without_any_token_says_where_it_looked(
 
     assert called.code == 1
     assert "there is no token for port 1 on this machine; set AIFLOW_TOKEN" in called.err
+
+
+def test_a_graph_is_read_from_standard_input(aiflow_process: Start, tmp_path: Path) -> None:
+    """`aiflow run -`: its relative paths start from the current folder."""
+    process = aiflow_process(
+        "run", "-", "--json", "--clock", "virtual", stdin=subprocess.PIPE, cwd=tmp_path
+    )
+    out, err = process.communicate(SPEECH.read_bytes(), timeout=60)
+
+    assert (process.returncode, err) == (0, b"")
+    assert json.loads(out)["status"] == "completed"

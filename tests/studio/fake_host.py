@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from aiflow.engine.outputs import OutputLine
-from aiflow.errors import CompileError
+from aiflow.errors import CompileError, EngineError
 from aiflow.graph import codec
 from aiflow.metrics.snapshot import EdgeStats, LatencyStats, NodeStats, Phase, Snapshot
+from aiflow_studio.runs.asking import Asking
 from aiflow_studio.runs.host import RunRequest
 
 STEP_S = 1 / 15
@@ -20,7 +21,7 @@ FILLS_FROM = {"speech": 0.3, "chunks": 1.2, "router": 2.0}
 CAPACITY = {"router": 8, "chunks": 8, "speech": 8, "log": 64, "screen": 8}
 
 
-class FakeHost:
+class FakeHost(Asking):
     """A `RunHost` without a run.
 
     Args:
@@ -29,6 +30,9 @@ class FakeHost:
 
     def __init__(self, refuses: str = "") -> None:
         self.refuses = refuses
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.answers: dict[str, Any] = {}
+        self.refusal = ""
         self.calls: list[str] = []
         self.requests: list[RunRequest] = []
         self.lines: list[OutputLine] = []
@@ -73,6 +77,15 @@ class FakeHost:
 
     def tap(self, edge: str, keep: int) -> list[dict[str, Any]]:
         return []
+
+    async def _ask(self, call: str, **arguments: Any) -> Any:
+        """Note what is asked; answer as told, or refuse with a sentence."""
+        self.asked.append((call, arguments))
+        if self.refusal:
+            raise EngineError(self.refusal)
+        if call == "tune":
+            return {"changes": {name: [None, new] for name, new in arguments["changes"].items()}}
+        return self.answers.get(call, [])
 
     def snapshot(self) -> Snapshot | None:
         if self.phase == "idle":

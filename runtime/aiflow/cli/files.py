@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from aiflow.graph.codec import load
+from aiflow.graph.codec import load, loads
 from aiflow.graph.model import Graph
 from aiflow.graph.shipped import graphs_dir
 
@@ -13,12 +14,16 @@ def read_graph(name: str) -> tuple[Graph, Path]:
     """Return a graph and the folder its relative paths start from.
 
     Args:
-        name: a path; where there is no such file, one in the shipped graphs, so that
-            `aiflow run examples/slow-speech.aiflow.json` works from an installed wheel.
+        name: a path, or `-` for standard input; where there is no such file, one in the
+            shipped graphs, so that `aiflow run examples/slow-speech.aiflow.json` works from an
+            installed wheel.
 
     Raises:
         GraphFileError: the file cannot be read or is no graph.
     """
+    if name == "-":
+        given = b"" if sys.stdin is None else sys.stdin.buffer.read()
+        return loads(given, "standard input"), Path.cwd()
     path = Path(name)
     if not path.is_absolute() and not path.exists():
         shipped = graphs_dir() / path

@@ -38,7 +38,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         description="Run a graph once: what sinks show goes to stdout, all else to stderr."
         " Ctrl+C drains, a second one stops.",
     )
-    parser.add_argument("graph", metavar="GRAPH", help="graph file")
+    parser.add_argument("graph", metavar="GRAPH", help="graph file; - reads standard input")
     parser.add_argument("--input", metavar="TEXT", help="what is asked, in place of the prompt")
     parser.add_argument(
         "--set", action="append", default=[], metavar="node.param=value", help="set a parameter"

@@ -91,6 +91,19 @@ class Client:
             raise self._gone()
         return self.last
 
+    async def ask(self, call: str, **arguments: Any) -> Any:  # noqa: ANN401 - plain values
+        """Ask by a call's name and return its plain answer.
+
+        Raises:
+            RemoteError: the run refuses, or has ended.
+        """
+        if self._has_parted:
+            raise self._gone()
+        answer = await self._call(call, **arguments)
+        if self._has_parted:
+            raise self._gone()
+        return answer
+
     async def facts(self) -> Facts:
         """Return what an analysis needs of the plan that runs there."""
         answer = await self._call("facts")
