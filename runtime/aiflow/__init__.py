@@ -8,5 +8,6 @@ from aiflow.dsl.flow import Flow
 from aiflow.dsl.policy import P
 from aiflow.embedding.running import open, plan, run
 from aiflow.operators.functions import operator
+from aiflow.tools.functions import tool
 
-__all__ = ["Flow", "P", "open", "operator", "plan", "run"]
+__all__ = ["Flow", "P", "open", "operator", "plan", "run", "tool"]

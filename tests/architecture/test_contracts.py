@@ -30,6 +30,8 @@ BREACHES = [
     ("headless", "aiflow.engine.new", "PySide6.QtCore"),
     ("headless", "aiflow.metrics.new", "numpy"),
     ("one-http-client", "aiflow.providers.new", "httpx"),
+    ("one-mcp-file", "aiflow.tools.new", "mcp"),
+    ("one-mcp-file", "aiflow.transport.new", "httpx2"),
     ("one-canvas-folder", "aiflow_studio.canvas.new", "NodeGraphQt"),
     ("canvas-is-chosen-once", "aiflow_studio.canvas.new", "aiflow_studio.canvas.nodegraphqt.a"),
     ("one-plot-room", "aiflow_studio.output.new", "pyqtgraph"),

@@ -73,18 +73,26 @@ class Catalog:
             named[operator.name] = operator
         return cls(named, resources)
 
-    def extended(self, operators: Iterable[type[Operator[Any]]]) -> Catalog:
+    def extended(
+        self,
+        operators: Iterable[type[Operator[Any]]] = (),
+        resources: Iterable[type[Resource[Any]]] = (),
+    ) -> Catalog:
         """Return a catalog that knows these classes too; one of the same name gives way.
 
         Raises:
             ValueError: a class is no complete operator.
         """
+        kinds = {resource.kind: resource for resource in resources}
         named = {operator.name: operator for operator in operators}
         for operator in named.values():
             if fault := operator_fault(operator):
                 raise ValueError(f"{operator.__name__}: {fault}")
+        if not named and not kinds:
+            return self
         together = dict(sorted({**self._operators, **named}.items()))
-        return Catalog(together, self._resources, self._broken) if named else self
+        resources = dict(sorted({**self._resources, **kinds}.items()))
+        return Catalog(together, resources, self._broken)
 
     @property
     def operators(self) -> Mapping[str, type[Operator[Any]]]:
@@ -123,8 +131,12 @@ def operator_fault(operator: type[Operator[Any]]) -> str:
     return ""
 
 
-def operators_of(loaded: object) -> dict[str, type[Operator[Any]]]:
+def operators_of(loaded: object, *, may_be_none: bool = False) -> dict[str, type[Operator[Any]]]:
     """Return the operators that a module has of its own, or that one class is; name -> class.
+
+    Args:
+        loaded: a module or a class.
+        may_be_none: that there is no operator in it is no error.
 
     Raises:
         TypeError: it is neither a module nor a class.
@@ -138,7 +150,7 @@ def operators_of(loaded: object) -> dict[str, type[Operator[Any]]]:
             raise ValueError(f"{each.__name__}: {fault}")
         if found.setdefault(each.name, each) is not each:
             raise ValueError(f"the name {each.name} is taken already")
-    if not found:
+    if not found and not may_be_none:
         raise ValueError("it has no public operator, neither class nor function")
     return found
 
