@@ -53,17 +53,27 @@ def rebase_paths(
 
 def _moved(
     params: Mapping[str, Any], model: type[BaseModel], old_folder: Path, new_folder: Path
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """Return the params that hold a path which has to change, with what they change to."""
-    moved = {}
+    moved: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         extra = field.json_schema_extra
-        value = params.get(name)
-        if not (isinstance(extra, dict) and extra.get(_EDITOR) == _PATH and isinstance(value, str)):
+        if not isinstance(extra, dict) or extra.get(_EDITOR) != _PATH or name not in params:
             continue
-        if value and not Path(value).is_absolute() and (old_folder / value).exists():
-            moved[name] = _relative(old_folder / value, new_folder)
+        value = params[name]
+        is_list = isinstance(value, list | tuple)
+        after = [_rebased(each, old_folder, new_folder) for each in (value if is_list else [value])]
+        if after != (list(value) if is_list else [value]):
+            moved[name] = after if is_list else after[0]
     return moved
+
+
+def _rebased(value: Any, old_folder: Path, new_folder: Path) -> Any:  # noqa: ANN401 - any JSON
+    """Return a path as it stands in the new folder; what is no path of a file stays as it is."""
+    if not isinstance(value, str) or not value or Path(value).is_absolute():
+        return value
+    path = old_folder / value
+    return _relative(path, new_folder) if path.exists() else value
 
 
 def _relative(target: Path, folder: Path) -> str:

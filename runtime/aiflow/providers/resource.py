@@ -25,7 +25,8 @@ from aiflow.providers.limited import LimitedStream
 from aiflow.providers.limits import RequestLimits
 from aiflow.providers.messages import ChatRequest
 from aiflow.providers.profile import ModelProfile, profile_for
-from aiflow.providers.recording import RecordingStream, TraceRecorder
+from aiflow.providers.recording import Recorder, RecordingStream, TraceRecorder
+from aiflow.providers.recordings import AnswerRecordings
 from aiflow.providers.retrying import Retries, RetryingStream
 from aiflow.providers.streams import ByteStream, HttpChatStream, TraceChatStream
 from aiflow.providers.traces import Traces, opened
@@ -140,6 +141,7 @@ class Provider(Resource[ProviderParams]):
     _clock: Clock | None = None
     _client: HttpClient | None = None
     _limits: RequestLimits | None = None
+    _recordings: AnswerRecordings | None = None
     _traces: Traces | None = None
     _endpoint: str = ""
     _secret: str = ""
@@ -192,6 +194,10 @@ class Provider(Resource[ProviderParams]):
             find_dialect(params.dialect)
         except PluginError as error:
             yield f"the dialect cannot be used: {error}"
+
+    def record_into(self, recordings: AnswerRecordings) -> None:
+        """Keep each answer to come as a trace."""
+        self._recordings = recordings
 
     async def start(self, clock: Clock) -> None:
         """Open the trace or the client.
@@ -285,8 +291,12 @@ class Provider(Resource[ProviderParams]):
             clock,
             Retries(self.params.retries, self.params.longest_retry_wait_s),
         )
+        recorder: Recorder | None = None
         if record_to is not None:
             recorder = TraceRecorder(record_to, dialect.name, self._secret)
+        elif self._recordings is not None:
+            recorder = self._recordings.recorder(request.asked_by, dialect.name, self._secret)
+        if recorder is not None:
             stream = RecordingStream(stream, decoder, clock, recorder)
         return HttpChatStream(stream, decoder, clock, where, dialect.name)
 

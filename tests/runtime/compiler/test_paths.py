@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiflow.compiler.paths import rebase_paths
 from aiflow.graph import edits
 from aiflow.graph.model import Graph
+from aiflow.operators.registry import Catalog
 from tests.moved_graphs import CATALOG, folders
 
 __all__ = ["folders"]
@@ -27,3 +28,17 @@ def test_saving_where_it_was_changes_no_path(folders):
 
     assert rebase_paths(graph, CATALOG, old, old) is graph
     assert rebase_paths(graph, CATALOG, None, new) is graph
+
+
+def test_each_path_of_a_list_changes_by_itself(folders):
+    """Those that are not found stay as they are, in their places."""
+    old, new = folders
+    catalog = Catalog.load()
+    params = {"trace": "traces/a.trace", "more_traces": ["gone.trace", "traces/a.trace"]}
+    graph = edits.add_resource(Graph(), "provider", params=params)
+
+    (moved,) = rebase_paths(graph, catalog, old, new).resources.values()
+
+    first = moved.params["trace"]
+    assert first != "traces/a.trace"
+    assert list(moved.params["more_traces"]) == ["gone.trace", first]
