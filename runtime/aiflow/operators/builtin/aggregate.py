@@ -1,17 +1,20 @@
-"""`aggregate`: a turn's whole text as one message."""
+"""`aggregate`: the whole text of a turn, or of each answer, as one message."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from aiflow.events import Chunk, Message, Token
+from aiflow.events import Chunk, Control, Message, Token
 from aiflow.operators.base import Operator, Params, Port
 from aiflow.operators.scope import Scope
 from aiflow.policies import State
-from aiflow.types import MESSAGE, TEXT
+from aiflow.types import CONTROL, MESSAGE, TEXT, PortType
+
+#: Text, and behind it the word that an answer is over.
+TEXT_AND_CONTROL = PortType("text-and-control", (TEXT, CONTROL))
 
 
 @dataclass(slots=True)
@@ -46,6 +49,17 @@ class Collected:
 class AggregateParams(Params):
     """Parameters of `aggregate`."""
 
+    until: Literal["turn", "answer"] = Field(
+        "turn",
+        title="Until the end of",
+        description="turn gives one message a turn; answer one for each answer of a model, whose"
+        " control messages are then connected too.",
+    )
+    channel: Literal["all", "answer", "reasoning"] = Field(
+        "all",
+        title="Channel",
+        description="Which of a model's text is taken; the rest is left out.",
+    )
     max_characters: int = Field(
         1_000_000,
         ge=1,
@@ -57,13 +71,17 @@ class AggregateParams(Params):
 
 
 class Aggregate(Operator[AggregateParams]):
-    """Collect a turn's text and pass it on as one message at its end.
+    """Collect text and pass it on as one message at the end of the turn, or of each answer.
 
     The reader waits for the last token: it is what streaming is there to avoid, and the
     baseline to hold streaming against. It keeps text, not events; `max_characters` bounds it.
 
-    Emits when: its input ends; one message a turn, none where no text came. A text longer
-        than `max_characters` leaves in several messages.
+    In a loop a turn does not end before the loop does, so there it is the end of an answer that
+    counts. Connect the ports `out` and `control` of the model to its one port: what one node sends
+    to one port keeps its order, so the finish stands behind the text.
+
+    Emits when: its input ends, or an answer where that is asked for; one message, none where no
+        text came. A text longer than `max_characters` leaves in several messages.
     Backpressures when: downstream does, as a message leaves; else it takes all that comes.
     Completes when: its input has ended and the message has left.
     Fails when: never.
@@ -72,8 +90,10 @@ class Aggregate(Operator[AggregateParams]):
     name = "aggregate"
     title = "Aggregate"
     category = "text"
-    summary = "Joins a turn's text into one message at its end."
-    inputs = (Port("in", TEXT, "tokens, chunks or messages"),)
+    summary = "Joins the text of a turn, or of each answer, into one message."
+    inputs = (
+        Port("in", TEXT_AND_CONTROL, "tokens, chunks or messages; a model's control messages"),
+    )
     outputs = (Port("out", MESSAGE, "the whole text"),)
     Params: ClassVar = AggregateParams
     state = State.SERIALIZED
@@ -82,9 +102,14 @@ class Aggregate(Operator[AggregateParams]):
         """Return no text."""
         return Collected()
 
-    def process(self, payload: Token | Chunk | Message, scope: Scope) -> Message | None:
-        """Keep the text; return what was kept where the two together are too long."""
+    def process(self, payload: Token | Chunk | Message | Control, scope: Scope) -> Message | None:
+        """Keep the text; return what was kept where it is over or the two together are too long."""
         kept: Collected = scope.state
+        if isinstance(payload, Control):
+            is_over = payload.kind == "finish" and payload.data.get("choice", 0) == 0
+            return self.finish(scope) if is_over and self.params.until == "answer" else None
+        if self.params.channel not in ("all", getattr(payload, "channel", self.params.channel)):
+            return None
         message = None
         if kept.texts and kept.length + len(payload.text) > self.params.max_characters:
             message = kept.take()
