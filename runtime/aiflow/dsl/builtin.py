@@ -25,7 +25,7 @@ class AggregateNode(NodeHandle):
 
     @property
     def in_(self) -> In:
-        """Text: tokens, chunks or messages."""
+        """Text-and-control: tokens, chunks or messages; a model's control messages."""
         return self.into("in")
 
 
@@ -77,6 +77,45 @@ class ChatNode(NodeHandle):
     def control(self) -> Out:
         """Control: start, usage and finish of the stream."""
         return self.port("control")
+
+
+class ChatLoopNode(NodeHandle):
+    """A node of `chat-loop`."""
+
+    @property
+    def out(self) -> Out:
+        """Token: the text, with its channel: reasoning, answer or refusal."""
+        return self.port("out")
+
+    @property
+    def tools(self) -> Out:
+        """Tool-fragment: pieces of tool calls as they come."""
+        return self.port("tools")
+
+    @property
+    def retrieval(self) -> Out:
+        """Retrieval: documents and citations the provider sends along."""
+        return self.port("retrieval")
+
+    @property
+    def safety(self) -> Out:
+        """Safety: findings of the provider's content filter."""
+        return self.port("safety")
+
+    @property
+    def control(self) -> Out:
+        """Control: start, usage and finish of each answer."""
+        return self.port("control")
+
+    @property
+    def in_(self) -> In:
+        """Prompt: prompts, and remarks about the answers to them."""
+        return self.into("in")
+
+    @property
+    def in_results(self) -> In:
+        """Tool-result: what the tools answered."""
+        return self.into("results")
 
 
 class ChatReplyNode(NodeHandle):
@@ -190,6 +229,37 @@ class IndexNode(NodeHandle):
     def in_(self) -> In:
         """Text: texts, each a document of its own."""
         return self.into("in")
+
+
+class JoinNode(NodeHandle):
+    """A node of `join`."""
+
+    first_in = "a"
+
+    @property
+    def out(self) -> Out:
+        """Joined: the parts, and their texts."""
+        return self.port("out")
+
+    @property
+    def in_a(self) -> In:
+        """Any: the first branch."""
+        return self.into("a")
+
+    @property
+    def in_b(self) -> In:
+        """Any: the second branch."""
+        return self.into("b")
+
+    @property
+    def in_c(self) -> In:
+        """Any: a third branch."""
+        return self.into("c")
+
+    @property
+    def in_d(self) -> In:
+        """Any: a fourth branch."""
+        return self.into("d")
 
 
 class JsonlNode(NodeHandle):
@@ -483,17 +553,23 @@ class Builtins(FlowCore):
         id: str | None = None,
         /,
         *,
+        until: Literal["turn", "answer"] | Unset = UNSET,
+        channel: Literal["all", "answer", "reasoning"] | Unset = UNSET,
         max_characters: int | Unset = UNSET,
         policy: PolicyLike | None = None,
     ) -> AggregateNode:
-        """Joins a turn's text into one message at its end.
+        """Joins the text of a turn, or of each answer, into one message.
 
         Args:
             id: Its id; made from the name without one.
+            until: Turn gives one message a turn; answer one for each answer of a model, whose control messages are then connected too. Default 'turn'.
+            channel: Which of a model's text is taken; the rest is left out. Default 'all'.
             max_characters: A text that grows beyond this leaves as a message, and a new one begins. Default 1000000 characters.
         """
         resources = None
         params: dict[str, Any] = {
+            "until": until,
+            "channel": channel,
             "max_characters": max_characters,
         }
         return AggregateNode(self, self._node("aggregate", id, policy, resources, params))
@@ -524,6 +600,7 @@ class Builtins(FlowCore):
         /,
         *,
         provider: ResourceHandle | str | Unset = UNSET,
+        tools: ResourceHandle | str | Unset = UNSET,
         prompt: str | Unset = UNSET,
         model: str | Unset = UNSET,
         system: str | Unset = UNSET,
@@ -538,6 +615,7 @@ class Builtins(FlowCore):
         Args:
             id: Its id; made from the name without one.
             provider: A provider.
+            tools: A tools.
             prompt: What the model is asked; the text given to a run takes its place. Default 'Why should a program ever wait on purpose?'.
             model: The model's name at the provider; empty where there is only one, and for a trace. Default ''.
             system: Instructions that stand before the prompt; empty sends none. Default ''.
@@ -546,7 +624,7 @@ class Builtins(FlowCore):
             effort: How much the model thinks before it answers, if it can; empty leaves it to the provider. Default None.
             conversations: How many conversations one run opens; each asks once. Default 1 conversations.
         """
-        resources = {"provider": provider}
+        resources = {"provider": provider, "tools": tools}
         params: dict[str, Any] = {
             "prompt": prompt,
             "model": model,
@@ -558,12 +636,61 @@ class Builtins(FlowCore):
         }
         return ChatNode(self, self._node("chat", id, policy, resources, params))
 
+    def chat_loop(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        provider: ResourceHandle | str | Unset = UNSET,
+        tools: ResourceHandle | str | Unset = UNSET,
+        model: str | Unset = UNSET,
+        system: str | Unset = UNSET,
+        temperature: float | Unset | None = UNSET,
+        max_tokens: int | Unset | None = UNSET,
+        effort: Literal["none", "minimal", "low", "medium", "high"] | Unset | None = UNSET,
+        max_rounds: int | Unset = UNSET,
+        max_calls: int | Unset = UNSET,
+        max_characters: int | Unset = UNSET,
+        max_exchanges: int | Unset = UNSET,
+        policy: PolicyLike | None = None,
+    ) -> ChatLoopNode:
+        """Asks a model, and again with what comes back: tool results or remarks.
+
+        Args:
+            id: Its id; made from the name without one.
+            provider: A provider.
+            tools: A tools.
+            model: The model's name at the provider; empty where there is only one, and for a trace. Default ''.
+            system: Instructions that stand before the prompt; empty sends none. Default ''.
+            temperature: How freely the model chooses words; empty leaves it to the provider. Default None.
+            max_tokens: Where the provider cuts the answer; empty leaves it to the provider. Default None tokens.
+            effort: How much the model thinks before it answers, if it can; empty leaves it to the provider. Default None.
+            max_rounds: Most answers that call tools about one prompt; then the model is told to answer without. Default 8 rounds.
+            max_calls: Most calls of one answer, whose results are kept until all have come. Default 16 calls.
+            max_characters: Most text that is remembered about one prompt; more fails the conversation. Default 400000 characters.
+            max_exchanges: How many prompts of a conversation are remembered; the oldest that waits for nothing is forgotten first. Default 32 prompts.
+        """
+        resources = {"provider": provider, "tools": tools}
+        params: dict[str, Any] = {
+            "model": model,
+            "system": system,
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+            "effort": effort,
+            "max_rounds": max_rounds,
+            "max_calls": max_calls,
+            "max_characters": max_characters,
+            "max_exchanges": max_exchanges,
+        }
+        return ChatLoopNode(self, self._node("chat-loop", id, policy, resources, params))
+
     def chat_reply(
         self,
         id: str | None = None,
         /,
         *,
         provider: ResourceHandle | str | Unset = UNSET,
+        tools: ResourceHandle | str | Unset = UNSET,
         model: str | Unset = UNSET,
         system: str | Unset = UNSET,
         temperature: float | Unset | None = UNSET,
@@ -576,13 +703,14 @@ class Builtins(FlowCore):
         Args:
             id: Its id; made from the name without one.
             provider: A provider.
+            tools: A tools.
             model: The model's name at the provider; empty where there is only one, and for a trace. Default ''.
             system: Instructions that stand before the prompt; empty sends none. Default ''.
             temperature: How freely the model chooses words; empty leaves it to the provider. Default None.
             max_tokens: Where the provider cuts the answer; empty leaves it to the provider. Default None tokens.
             effort: How much the model thinks before it answers, if it can; empty leaves it to the provider. Default None.
         """
-        resources = {"provider": provider}
+        resources = {"provider": provider, "tools": tools}
         params: dict[str, Any] = {
             "model": model,
             "system": system,
@@ -718,6 +846,35 @@ class Builtins(FlowCore):
         params: dict[str, Any] = {
         }
         return IndexNode(self, self._node("index", id, policy, resources, params))
+
+    def join(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        mode: Literal["all", "zip"] | Unset = UNSET,
+        leftover: Literal["drop", "error"] | Unset = UNSET,
+        max_parts: int | Unset = UNSET,
+        separator: str | Unset = UNSET,
+        policy: PolicyLike | None = None,
+    ) -> JoinNode:
+        """Brings together what belongs together from several branches.
+
+        Args:
+            id: Its id; made from the name without one.
+            mode: All: every part of one source event, from each branch, also where a branch sent none; zip: one event of each branch. Default 'all'.
+            leftover: What zip does with an event that nothing can be paired with: drop and count it, or fail the conversation. Not looked at by all. Default 'drop'.
+            max_parts: Parts of one conversation that all may keep beside the queue, where one branch makes more of a source event than its places hold. Default 8 events.
+            separator: What stands between the texts of the parts. Default ' '.
+        """
+        resources = None
+        params: dict[str, Any] = {
+            "mode": mode,
+            "leftover": leftover,
+            "max_parts": max_parts,
+            "separator": separator,
+        }
+        return JoinNode(self, self._node("join", id, policy, resources, params))
 
     def jsonl(
         self,
@@ -1266,6 +1423,7 @@ class Builtins(FlowCore):
         *,
         endpoint: str | Unset = UNSET,
         trace: str | Unset = UNSET,
+        more_traces: Sequence[str] | Unset = UNSET,
         dialect: str | Unset = UNSET,
         credential: str | Unset = UNSET,
         first_byte_timeout_s: float | Unset = UNSET,
@@ -1282,6 +1440,7 @@ class Builtins(FlowCore):
             id: Its id; made from the name without one.
             endpoint: Address of the API, such as http://127.0.0.1:11434 or one that ends in /v1. Default ''.
             trace: A recorded answer that is replayed instead; relative to the graph's folder. Default ''.
+            more_traces: Recorded answers to the second and the further requests of one exchange, such as those of a tool loop; the last one answers all that come after it. Default ().
             dialect: The wire format; a trace knows its own. Default 'openai-chat'.
             credential: Name of the environment variable, or of the entry in the system's keyring, that holds the key; never the key itself. Default ''.
             first_byte_timeout_s: Longest wait for the answer to begin; a server may load its model first. Default 300.0 s.
@@ -1295,6 +1454,7 @@ class Builtins(FlowCore):
         return self.resource("provider", id, {
             "endpoint": endpoint,
             "trace": trace,
+            "more_traces": more_traces,
             "dialect": dialect,
             "credential": credential,
             "first_byte_timeout_s": first_byte_timeout_s,

@@ -9,15 +9,16 @@ from typing import ClassVar
 from pydantic import Field
 
 from aiflow.operators.answer import AnswerMarks, port_of
+from aiflow.operators.asking import AskParams, request_of
 from aiflow.operators.base import Emit, Params, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.providers.chat import ChatProvider
-from aiflow.providers.messages import ChatMessage, ChatRequest, Effort, Reasoning, Sampling
+from aiflow.providers.messages import ChatMessage, ChatRequest
 from aiflow.types import CONTROL, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT
 
 
-class ChatParams(Params):
-    """Parameters of `chat`."""
+class _PromptParams(Params):
+    """What stands before the other params."""
 
     prompt: str = Field(
         "Why should a program ever wait on purpose?",
@@ -25,39 +26,11 @@ class ChatParams(Params):
         description="What the model is asked; the text given to a run takes its place.",
         json_schema_extra={"x-editor": "multiline"},
     )
-    model: str = Field(
-        "",
-        title="Model",
-        description="The model's name at the provider; empty where there is only one, and"
-        " for a trace.",
-    )
-    system: str = Field(
-        "",
-        title="System prompt",
-        description="Instructions that stand before the prompt; empty sends none.",
-        json_schema_extra={"x-editor": "multiline"},
-    )
-    temperature: float | None = Field(
-        None,
-        ge=0,
-        le=2,
-        title="Temperature",
-        description="How freely the model chooses words; empty leaves it to the provider.",
-    )
-    max_tokens: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        title="Longest answer",
-        description="Where the provider cuts the answer; empty leaves it to the provider.",
-        json_schema_extra={"x-unit": "tokens"},
-    )
-    effort: Effort | None = Field(
-        None,
-        title="Reasoning effort",
-        description="How much the model thinks before it answers, if it can; empty leaves it to"
-        " the provider.",
-    )
+
+
+class ChatParams(AskParams, _PromptParams):
+    """Parameters of `chat`."""
+
     conversations: int = Field(
         1,
         ge=1,
@@ -91,6 +64,7 @@ class Chat(Source[ChatParams]):
         Port("control", CONTROL, "start, usage and finish of the stream"),
     )
     requires: ClassVar = {"provider": "provider"}
+    accepts: ClassVar = {"tools": "tools"}
 
     def conversations(self) -> int:
         """Return the number the params ask for."""
@@ -107,12 +81,5 @@ class Chat(Source[ChatParams]):
                 yield Emit(port_of(payload), payload, at)
 
     def _request(self, scope: Scope) -> ChatRequest:
-        params = self.params
-        prompt = params.prompt if scope.input is None else scope.input
-        return ChatRequest(
-            params.model,
-            (ChatMessage("user", prompt),),
-            params.system,
-            sampling=Sampling(temperature=params.temperature, max_tokens=params.max_tokens),
-            reasoning=None if params.effort is None else Reasoning(params.effort),
-        )
+        prompt = self.params.prompt if scope.input is None else scope.input
+        return request_of(self.params, [ChatMessage("user", prompt)], scope)

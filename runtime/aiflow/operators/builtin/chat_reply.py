@@ -10,56 +10,21 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import ClassVar
 
-from pydantic import Field
-
 from aiflow.events import Chunk, Message
 from aiflow.operators.answer import AnswerMarks, port_of
-from aiflow.operators.base import Emit, Operator, Params, Port
+from aiflow.operators.asking import AskParams, request_of
+from aiflow.operators.base import Emit, Operator, Port
 from aiflow.operators.scope import Scope
 from aiflow.providers.chat import ChatProvider
-from aiflow.providers.messages import ChatMessage, ChatRequest, Effort, Reasoning, Sampling
+from aiflow.providers.messages import ChatMessage
 from aiflow.types import CHUNK, CONTROL, MESSAGE, RETRIEVAL, SAFETY, TOKEN, TOOL_FRAGMENT, PortType
 
 #: A prompt comes whole; a token would be a prompt of one word.
 PROMPT = PortType("prompt", (MESSAGE, CHUNK))
 
 
-class ChatReplyParams(Params):
+class ChatReplyParams(AskParams):
     """Parameters of `chat-reply`."""
-
-    model: str = Field(
-        "",
-        title="Model",
-        description="The model's name at the provider; empty where there is only one, and"
-        " for a trace.",
-    )
-    system: str = Field(
-        "",
-        title="System prompt",
-        description="Instructions that stand before the prompt; empty sends none.",
-        json_schema_extra={"x-editor": "multiline"},
-    )
-    temperature: float | None = Field(
-        None,
-        ge=0,
-        le=2,
-        title="Temperature",
-        description="How freely the model chooses words; empty leaves it to the provider.",
-    )
-    max_tokens: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        title="Longest answer",
-        description="Where the provider cuts the answer; empty leaves it to the provider.",
-        json_schema_extra={"x-unit": "tokens"},
-    )
-    effort: Effort | None = Field(
-        None,
-        title="Reasoning effort",
-        description="How much the model thinks before it answers, if it can; empty leaves it to"
-        " the provider.",
-    )
 
 
 class ChatReply(Operator[ChatReplyParams]):
@@ -89,23 +54,15 @@ class ChatReply(Operator[ChatReplyParams]):
     )
     Params: ClassVar = ChatReplyParams
     requires: ClassVar = {"provider": "provider"}
+    accepts: ClassVar = {"tools": "tools"}
 
     async def process(self, payload: Message | Chunk, scope: Scope) -> AsyncIterator[Emit]:
         """Yield what the provider sends."""
         provider: ChatProvider = scope.resources["provider"]
+        request = request_of(self.params, [ChatMessage("user", payload.text)], scope)
         marks = AnswerMarks(scope)
         # Closed in any case: a cancelled turn must not leave its connection open.
-        async with aclosing(provider.stream_chat(self._request(payload))) as stream:
+        async with aclosing(provider.stream_chat(request)) as stream:
             async for each, at in stream:
                 marks.note(each, at, stream.request_sent_at)
                 yield Emit(port_of(each), each)
-
-    def _request(self, payload: Message | Chunk) -> ChatRequest:
-        params = self.params
-        return ChatRequest(
-            params.model,
-            (ChatMessage("user", payload.text),),
-            params.system,
-            sampling=Sampling(temperature=params.temperature, max_tokens=params.max_tokens),
-            reasoning=None if params.effort is None else Reasoning(params.effort),
-        )
