@@ -34,6 +34,7 @@ class Recipe:
         first_s: when the first delta arrives, seconds after the request.
         per_second: pieces a second.
         jitter_s: most that a piece comes early or late, seconds.
+        calls: tools that the answer ends with: name and arguments of each.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Recipe:
     first_s: float = 0.101
     per_second: float = 100.0
     jitter_s: float = 0.004
+    calls: tuple[tuple[str, str], ...] = ()
 
 
 RECIPES = (
@@ -51,6 +53,24 @@ RECIPES = (
     Recipe("ollama-weather", "ollama", reasoning=20, answer=60, per_second=40, jitter_s=0.01),
     Recipe("safety-filter", "openai-chat", reasoning=40, answer=240, per_second=60),
     Recipe("streaming-rag", "openai-chat", reasoning=24, answer=110, per_second=50),
+    Recipe(
+        *("tool-loop-1", "openai-chat", 22, 0),
+        per_second=50,
+        calls=(
+            ("lookup", '{"question": "fares of the crossing to the island"}'),
+            ("lookup", '{"question": "when does the ferry not sail"}'),
+        ),
+    ),
+    Recipe(
+        *("tool-loop-2", "openai-chat", 20, 0),
+        per_second=50,
+        calls=(("calculator", '{"a": 14, "operation": "multiply", "b": 3}'),),
+    ),
+    Recipe("tool-loop-3", "openai-chat", reasoning=10, answer=52, per_second=50),
+    Recipe("writer-1", "openai-chat", reasoning=16, answer=48, per_second=50),
+    Recipe("writer-2", "openai-chat", reasoning=14, answer=40, per_second=50),
+    Recipe("critic-1", "openai-chat", reasoning=12, answer=24, per_second=50),
+    Recipe("critic-2", "openai-chat", reasoning=8, answer=6, per_second=50),
 )
 
 
@@ -74,10 +94,14 @@ def cut(text: str, count: int) -> list[str]:
 
 def trace_of(recipe: Recipe) -> list[TracePiece]:
     """Return the pieces of one trace."""
-    reasoning = cut((TEXTS / f"{recipe.name}.txt").read_text("utf-8").strip(), recipe.reasoning)
-    answer = cut((TEXTS / f"{recipe.name}-answer.txt").read_text("utf-8").strip(), recipe.answer)
+    reasoning = _pieces(recipe.name, recipe.reasoning)
+    answer = _pieces(f"{recipe.name}-answer", recipe.answer)
     frames = _FRAMES[recipe.dialect](recipe, reasoning, answer)
     return [TracePiece(at, frame) for at, frame in zip(_times(recipe), frames, strict=False)]
+
+
+def _pieces(name: str, count: int) -> list[str]:
+    return cut((TEXTS / f"{name}.txt").read_text("utf-8").strip(), count) if count else []
 
 
 def _times(recipe: Recipe) -> Iterator[float]:
@@ -113,14 +137,27 @@ def _chat_frames(recipe: Recipe, reasoning: list[str], answer: list[str]) -> Ite
         for piece in pieces:
             yield head + delta(**{name: piece})
             head = b""
+    for call in _call_deltas(recipe):
+        yield delta(tool_calls=[call])
     usage = {
         "prompt_tokens": 42,
         "completion_tokens": len(reasoning) + len(answer),
         "total_tokens": 42 + len(reasoning) + len(answer),
         "completion_tokens_details": {"reasoning_tokens": len(reasoning)},
     }
-    last = frame({"index": 0, "delta": {}, "finish_reason": "stop"})
+    word = "tool_calls" if recipe.calls else "stop"
+    last = frame({"index": 0, "delta": {}, "finish_reason": word})
     yield last + frame(usage=usage) + b"data: [DONE]\n\n"
+
+
+def _call_deltas(recipe: Recipe) -> Iterator[dict[str, object]]:
+    """Yield the pieces of calls: id and name, then the arguments word by word."""
+    for index, (name, arguments) in enumerate(recipe.calls):
+        function: dict[str, object] = {"name": name, "arguments": ""}
+        id = f"call_{recipe.name}-{index}".replace("-", "_")
+        yield {"index": index, "id": id, "type": "function", "function": function}
+        for piece in cut(arguments, len(_WORD.findall(arguments))):
+            yield {"index": index, "function": {"arguments": piece}}
 
 
 def _ollama_frames(recipe: Recipe, reasoning: list[str], answer: list[str]) -> Iterator[bytes]:
