@@ -313,6 +313,9 @@ def _may_leave(call: Call, at: float) -> bool:
     if not call.lane.guardian.keeps_order or call.lane.head() is call:
         return True
     _hold(call, at)
+    guardian = call.lane.guardian
+    if guardian.finishing:
+        guardian.runner.wake(guardian)  # the head may be tried again at this one's place
     return False
 
 

@@ -659,12 +659,14 @@ class Guardian:
         ready: lanes with waiting events, the next to be served first; `finishing` those
             whose `finish` is due, and before them the calls that are due to be tried again.
         keeps_calls: each event has a call from its beginning; `retries`: tries after the first.
+        borrowers: heads that are tried again at the place of a call that waits for them.
         waiters: calls that wait for room here, longest first.
     """
 
     __slots__ = (
         "backpressured_s",
         "blocked",
+        "borrowers",
         "cancelled",
         "claimed",
         "depth",
@@ -775,6 +777,7 @@ class Guardian:
         self.stamp = 0
         self.ready: deque[Lane] = deque()
         self.finishing: deque[Lane | Call] = deque()
+        self.borrowers: dict[Call, None] = {}
         self.waiters: dict[Call, None] = {}
         self.parked: dict[Call, None] = {}
         self.processed = 0

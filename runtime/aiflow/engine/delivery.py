@@ -150,7 +150,7 @@ def take(guardian: Guardian, at: float) -> Taken | None:
     whose `finish` is due comes without an event.
     """
     if guardian.opened >= guardian.workers:
-        return None
+        return _take_head(guardian) if guardian.finishing else None
     if guardian.is_metered:
         guardian.meter(at)
     if guardian.finishing:
@@ -211,6 +211,27 @@ def _take_chosen(guardian: Guardian, at: float) -> tuple[Lane, Event, EdgeState]
                 admit(guardian, at)
             return lane, *taken
     return None
+
+
+def _take_head(guardian: Guardian) -> Taken | None:
+    """Take the head of a lane that is to be tried again where all workers wait for it.
+
+    They stand at outputs that may leave only behind it: one of them lends it its place.
+    """
+    if not guardian.keeps_order or guardian.working >= guardian.workers:
+        return None
+    for due in guardian.finishing:
+        if isinstance(due, Call) and due.lane.head() is due and _lends(due):
+            guardian.finishing.remove(due)
+            guardian.borrowers[due] = None
+            due.is_open = True
+            return due.lane, due, None
+    return None
+
+
+def _lends(head: Call) -> bool:
+    """Say whether a call behind this one has a worker that it does not use."""
+    return any(each.is_open and not each.is_running for each in head.lane.calls)
 
 
 def admit(guardian: Guardian, at: float) -> None:

@@ -59,7 +59,19 @@ def close_worker(call: Call, at: float) -> None:
     rest(call, at)
     if call.is_open:
         call.is_open = False
-        guardian.opened -= 1
+        if not (guardian.borrowers and _hand_on(call)):
+            guardian.opened -= 1
+
+
+def _hand_on(call: Call) -> bool:
+    """End a loan of a worker's place; say whether the place stays taken."""
+    borrowers = call.lane.guardian.borrowers
+    # One that had lent its place leaves it to who has it.
+    borrower = call if call in borrowers else next(iter(call.lane.calls.keys() & borrowers), None)
+    if borrower is None:
+        return False
+    del borrowers[borrower]
+    return True
 
 
 def rest(call: Call, at: float) -> None:

@@ -241,6 +241,9 @@ class Worker(Later):
         assert call is not None
         rest(call, at)
         call.is_open = False  # and yet the guardian counts a worker, until it comes back
+        if call in self._guardian.borrowers:
+            del self._guardian.borrowers[call]
+            self._guardian.opened += 1
         call.worker = self.call = None
         self.astray_since = at
 
