@@ -20,8 +20,9 @@ from aiflow.speech.program import Answer, ask
 #: How to get an engine, and hibari together with what plays sound.
 GET_ESPEAK = "sudo apt-get install -y --no-install-recommends espeak-ng"
 GET_HIBARI = "pip install 'aiflow-runtime[speech]'"
-#: Words a minute of an engine that is not told.
-USUAL_PACE = 175.0
+# Words a minute of hibari, and shares of it that it can do.
+_USUAL_PACE = 175.0
+_SLOWEST, _FASTEST = 0.5, 2.0
 _SILENT_PACE = 165.0
 _SILENT_RATE = 22_050
 _PROBE = "Ready."
@@ -120,7 +121,8 @@ class Hibari:
     def __init__(self, voice: str, words_per_minute: float | None, limit_s: float) -> None:
         self.rate = 0
         self._voice = voice
-        self._speed = (words_per_minute or USUAL_PACE) / USUAL_PACE
+        speed = (words_per_minute or _USUAL_PACE) / _USUAL_PACE
+        self._speed = min(max(speed, _SLOWEST), _FASTEST)
         self._limit_s = limit_s
         self._model: Any = None
         # A sentence that nobody waits for any more may still be made when the next is asked for.

@@ -46,14 +46,7 @@ async def ask(command: Sequence[str], text: bytes, limit_s: float, most_bytes: i
     Raises:
         SpeechFault: it cannot be started, took too long or wrote too much.
     """
-    try:
-        # A session of its own, so that what it starts can be killed with it, and so that
-        # Ctrl+C in a terminal ends the run first.
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
-        )
-    except OSError as error:
-        raise SpeechFault(f"it cannot be started ({error.strerror or error})") from error
+    process = await _started(command)
     answer = None
     try:
         # Real time: a run on the virtual clock has no programs.
@@ -66,6 +59,27 @@ async def ask(command: Sequence[str], text: bytes, limit_s: float, most_bytes: i
     if len(answer.out) > most_bytes:
         raise SpeechFault(f"it wrote more than {most_bytes // 2**20} MiB for one sentence")
     return answer
+
+
+async def _started(command: Sequence[str]) -> Process:
+    """Start a program; a cancel waits for the start, which is a matter of milliseconds."""
+    # A session of its own, so that what it starts can be killed with it, and so that
+    # Ctrl+C in a terminal ends the run first.
+    start = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
+        )
+    )
+    try:
+        return await asyncio.shield(start)
+    except OSError as error:
+        raise SpeechFault(f"it cannot be started ({error.strerror or error})") from error
+    except asyncio.CancelledError:
+        # Half started, it would be out of sight and live on.
+        await asyncio.wait([start])
+        if start.exception() is None:
+            await _end(start.result(), has_ended=False)
+        raise
 
 
 async def _converse(process: Process, text: bytes, most_bytes: int) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,3 +124,28 @@ def test_one_that_writes_without_end_is_stopped(espeak: FakeEspeak, on_loop: Any
     """Before it fills the memory."""
     with pytest.raises(SpeechFault, match="it wrote more than 4 MiB for one sentence"):
         on_loop(asked(espeak, "floods", most=4 * 2**20))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 4, 6, 9, 14, 30])
+def test_whenever_a_call_is_cancelled_no_child_is_left(
+    espeak: FakeEspeak, on_loop: Any, steps: int
+) -> None:
+    """Before the process is there, while its pipes are joined, while it speaks."""
+
+    async def run() -> None:
+        task = asyncio.ensure_future(asked(espeak, "Hello."))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    before = children()
+    on_loop(run())
+
+    assert children() <= before
+
+
+def children() -> set[str]:
+    """Return the ids of this process's children."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {pid for each in lists for pid in each.read_text().split()}
