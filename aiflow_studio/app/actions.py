@@ -73,6 +73,7 @@ class ActionInfo:
         keys: in Qt's portable spelling; the first is shown.
         tip: one phrase for tooltips; the text where empty.
         is_local: its keys belong to the canvas alone, so that typing elsewhere keeps them.
+        is_switch: it is on or off.
     """
 
     id: str
@@ -82,6 +83,7 @@ class ActionInfo:
     enabled: Callable[[Situation], bool] = always
     tip: str = ""
     is_local: bool = False
+    is_switch: bool = False
 
 
 ACTIONS: tuple[ActionInfo, ...] = (
@@ -133,6 +135,16 @@ ACTIONS: tuple[ActionInfo, ...] = (
         lambda now: now.is_running and now.differs,
         "The graph differs from the one that runs: stop, then run it as it is now",
     ),
+    ActionInfo(
+        "record",
+        "Re&cord",
+        "record",
+        tip="Keep each answer of a model as a trace, from the next run on",
+        is_switch=True,
+    ),
+    ActionInfo(
+        "record-into", "Record &into…", "record_into", tip="Choose the folder of the recordings"
+    ),
     ActionInfo("about", "&About AiFlow Studio", "about"),
 )
 
@@ -150,7 +162,10 @@ MENUS: Mapping[str, tuple[str | None, ...]] = {
         *("fit", "zoom-in", "zoom-out", "zoom-reset", None),
         *("text-larger", "text-smaller", "text-reset", None, ">theme", ">panels"),
     ),
-    "&Run": ("run", "drain", "stop", "apply", None, "validate", ">strategy"),
+    "&Run": (
+        *("run", "drain", "stop", "apply", None),
+        *("validate", ">strategy", None, "record", "record-into"),
+    ),
     "&Help": ("about",),
 }
 
@@ -203,6 +218,7 @@ class ActionBook(QObject):
     def _make(self, info: ActionInfo, run: Callable[[str], object]) -> QAction:
         action = QAction(info.text, self)
         action.setObjectName(info.id)
+        action.setCheckable(info.is_switch)
         action.setToolTip(info.tip or info.text.replace("&", "").rstrip("…"))
         action.setShortcuts([QKeySequence.fromString(key) for key in info.keys])
         if info.is_local:

@@ -20,6 +20,7 @@ from aiflow.graph import codec, edits
 from aiflow.graph.model import Graph
 from aiflow_studio import __version__
 from aiflow_studio.app.files import FileDesk
+from aiflow_studio.app.recording import RecordSwitch
 from aiflow_studio.app.window import TITLE, MainWindow
 from aiflow_studio.canvas.controller import CanvasController
 from aiflow_studio.canvas.view import CanvasView
@@ -53,6 +54,7 @@ class Parts:
     problems: ProblemsPanel
     runs: RunController
     desk: FileDesk
+    recording: RecordSwitch
 
 
 class Commands:
@@ -212,6 +214,14 @@ class Commands:
         if request is not None:
             await self._parts.runs.restart(request)
 
+    async def record(self) -> None:
+        """Keep the answers of models from the next run on, or keep them no more."""
+        await self._parts.recording.toggle()
+
+    async def record_into(self) -> None:
+        """Choose the folder in which answers are kept, and keep them."""
+        await self._parts.recording.choose()
+
     def request(self) -> RunRequest | None:
         """Return what a run of the document would be asked for; None where it has no text."""
         try:
@@ -225,6 +235,7 @@ class Commands:
             base=str(base) if base is not None else "",
             strategy=self._parts.bar.strategy,
             repeats=True,
+            record_to=self._parts.recording.record_to,
         )
 
     def differs(self) -> bool:

@@ -25,6 +25,7 @@ class Settings(BaseModel):
         theme: name of a theme. `text_scale`: 1.0 is as designed.
         recent: paths of graphs, newest first, at most `MOST_RECENT`.
         geometry: the window's place and docks, as Qt saved them, in base 64; "" for none.
+        record_folder: where answers were recorded last, "" for nowhere yet.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -33,6 +34,7 @@ class Settings(BaseModel):
     text_scale: float = Field(1.0, ge=0.5, le=3.0, allow_inf_nan=False)
     recent: tuple[str, ...] = ()
     geometry: str = ""
+    record_folder: str = ""
 
     def with_recent(self, path: Path) -> Settings:
         """Return the settings with `path` as the newest file.

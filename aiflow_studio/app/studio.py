@@ -33,6 +33,7 @@ from aiflow_studio.app.menus import (
     keep_recent,
     show_choice,
 )
+from aiflow_studio.app.recording import RecordSwitch
 from aiflow_studio.app.settings import SettingsFile
 from aiflow_studio.app.window import MainWindow, Panels
 from aiflow_studio.canvas.controller import CanvasController
@@ -108,7 +109,7 @@ class Studio(QObject):
         self.output = OutputPanel(theme)
         self.problems = ProblemsPanel(self.document, self.selection, theme)
         self.book = ActionBook(self._run_handler, self)
-        bar_actions = ("run", "drain", "stop", "validate", "apply")
+        bar_actions = ("run", "drain", "stop", "record", "validate", "apply")
         self.bar = RunBar({name: self.book.actions[name] for name in bar_actions}, theme)
         panels = Panels(
             palette=self.palette,
@@ -122,6 +123,13 @@ class Studio(QObject):
         self.search = OperatorSearch(catalog, theme, self.window)
         self.editor = CanvasController(self.canvas, self.document, self.selection, catalog, self)
         self.desk = FileDesk(self.document, self.linter, catalog, self.window, self._leave_run)
+        self.recording = RecordSwitch(
+            self.book.actions["record"],
+            self.window,
+            self._settings.record_folder,
+            self._remember_record_folder,
+            self.bar.say,
+        )
         self.commands = Commands(
             Parts(
                 document=self.document,
@@ -136,6 +144,7 @@ class Studio(QObject):
                 problems=self.problems,
                 runs=self.runs,
                 desk=self.desk,
+                recording=self.recording,
             )
         )
         self._search_at = (0.0, 0.0)
@@ -316,6 +325,10 @@ class Studio(QObject):
 
     def _visit(self, path: Path) -> None:
         self._settings = self._settings.with_recent(path)
+        self._settings_file.write(self._settings)
+
+    def _remember_record_folder(self, folder: str) -> None:
+        self._settings = self._settings.model_copy(update={"record_folder": folder})
         self._settings_file.write(self._settings)
 
     # Showing

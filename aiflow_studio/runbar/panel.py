@@ -27,7 +27,7 @@ STRATEGIES: Mapping[str, str] = {
 _RUN_TEXT: Mapping[Phase, str] = {"running": "Running", "draining": "Draining"}
 _ICON_PX = 14
 #: Buttons that can be known by their icon alone, where the sentence needs their room.
-_SHORT = ("drain", "stop", "validate")
+_SHORT = ("drain", "stop", "record", "validate")
 #: Letters of a sentence that are worth so much.
 _MOST_LETTERS = 60
 
@@ -39,7 +39,7 @@ class RunBar(QToolBar):
         strategy_chosen(str): a person chose another strategy for the next start.
 
     Args:
-        actions: the application's actions `run`, `drain`, `stop`, `validate` and `apply`.
+        actions: the application's actions `run`, `drain`, `stop`, `record`, `validate` and `apply`.
     """
 
     strategy_chosen = Signal(str)
@@ -54,7 +54,7 @@ class RunBar(QToolBar):
         self._phase: Phase = "idle"
         self._buttons = {name: _ActionButton(name, actions[name]) for name in actions}
         self._strategy = self._make_strategy()
-        for name in ("run", "drain", "stop"):
+        for name in ("run", "drain", "stop", "record"):
             self.addWidget(self._buttons[name])
         self._add_space()
         self.addWidget(QLabel("Strategy"))
@@ -215,9 +215,11 @@ class _ActionButton(QToolButton):
         text = action.text().replace("&", "")
         self.setText(f"{text}  {key}" if name in self._SHOWN_KEY and key else text)
         self.setToolTip(f"{action.toolTip()} ({key})" if key else action.toolTip())
+        self.setCheckable(action.isCheckable())
         self.clicked.connect(action.trigger)
         self._action = action
         action.enabledChanged.connect(self._follow)
+        action.toggled.connect(self._follow)
         self._follow()
 
     def show_words(self, is_wanted: bool) -> None:
@@ -240,3 +242,4 @@ class _ActionButton(QToolButton):
 
     def _follow(self) -> None:
         self.setEnabled(self._action.isEnabled())
+        self.setChecked(self._action.isChecked())

@@ -20,6 +20,7 @@ from aiflow.errors import CompileError, EngineError
 from aiflow.graph import codec
 from aiflow.metrics.snapshot import Phase, Snapshot
 from aiflow.operators.registry import Catalog
+from aiflow.providers.recordings import AnswerRecordings
 from aiflow.remote.desk import Desk
 from aiflow_studio.runs.asking import Asking
 from aiflow_studio.runs.host import RunRequest
@@ -59,6 +60,9 @@ class EmbeddedHost(Asking):
         base = Path(request.base) if request.base else None
         plan = plan_of(request, self._catalog)
         self._error, self._phase = None, "running"
+        recordings = None
+        if request.record_to:
+            recordings = AnswerRecordings(Path(request.record_to), self._tell)
         self._session = Session(
             plan,
             seed=request.seed,
@@ -67,6 +71,7 @@ class EmbeddedHost(Asking):
             repeats=request.repeats and not asks_a_server(plan),
             base=base,
             stop_deadline_s=PATIENCE_S,
+            recordings=recordings,
         )
         self._desk = Desk(self._session)
         self._task = asyncio.get_running_loop().create_task(self._session.run(), name="run")
@@ -124,6 +129,11 @@ class EmbeddedHost(Asking):
 
     def _is_running(self) -> bool:
         return self._task is not None and not self._task.done()
+
+    def _tell(self, node: str, conversation: str, sentence: str) -> None:
+        """Say where an answer went, beside what the node itself shows."""
+        if self._session is not None:
+            self._session.add_output(node, conversation, f"{sentence}\n")
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         """Read the task's error: a session that breaks down must not look alive."""

@@ -23,6 +23,7 @@ class RunRequest:
         strategy: `aiflow`, `aggregate`, `callback` or `unbounded`.
         repeats: start the next conversation when the last has ended, until stopped; a graph that
             asks a server runs once all the same.
+        record_to: folder in which answers of models are kept as traces; "" for none.
     """
 
     graph: str
@@ -30,6 +31,7 @@ class RunRequest:
     strategy: str = "aiflow"
     repeats: bool = False
     seed: int = 0
+    record_to: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
 
 

@@ -102,6 +102,14 @@ async def ask_where_to_save(parent: QWidget, title: str, suggestion: Path) -> Pa
     return await _chosen(dialog)
 
 
+async def ask_for_folder(parent: QWidget, title: str, folder: str) -> Path | None:
+    """Ask for a folder to write into; None where the person thought better of it."""
+    dialog = QFileDialog(parent, title, folder)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    return await _chosen(dialog)
+
+
 def tell(parent: QWidget, title: str, sentence: str, details: str = "") -> QMessageBox:
     """Show a sentence beside the work, without stopping it; return the open box.
 

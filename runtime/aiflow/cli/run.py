@@ -27,6 +27,7 @@ from aiflow.compiler.strategies import STRATEGIES, apply_strategy
 from aiflow.engine.loops import loop_names
 from aiflow.errors import AiFlowError
 from aiflow.graph.model import Graph
+from aiflow.providers.recordings import AnswerRecordings
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -71,6 +72,9 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     )
     parser.add_argument("--events", metavar="FILE", help="write every event as a JSON line")
     parser.add_argument("--metrics", metavar="FILE", help="write snapshots as JSON lines")
+    parser.add_argument(
+        "--record", metavar="DIR", help="keep each answer of a model as a trace in that folder"
+    )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object and nothing else"
     )
@@ -128,6 +132,7 @@ def _run(options: argparse.Namespace) -> int:
         text=options.input,
         duration_s=options.duration,
         is_quiet=options.json,
+        recordings=_recordings(options),
         repeats=options.repeat,
         serve=options.serve,
         serve_anywhere=options.serve_anywhere,
@@ -140,6 +145,7 @@ def _run(options: argparse.Namespace) -> int:
         ending = run_job(job, *files)
     # Only a closed file is known to be whole.
     errors = [str(file.error) for file in files if file is not None and file.error is not None]
+    _tell_recordings(job.recordings, is_quiet=options.json)
     code = _report(options, job.plan, ending, errors)
     if ending.is_stuck:
         leave(code)
@@ -149,6 +155,33 @@ def _run(options: argparse.Namespace) -> int:
 def _opened(name: str | None, stack: contextlib.ExitStack) -> LineFile | None:
     """Return the file of that name, closed with the stack; None where none is asked for."""
     return None if name is None else stack.enter_context(contextlib.closing(LineFile(name)))
+
+
+def _recordings(options: argparse.Namespace) -> AnswerRecordings | None:
+    """Return where answers are to be kept; None for nowhere.
+
+    Raises:
+        UsageError: the folder is none and cannot be made.
+    """
+    if options.record is None:
+        return None
+    folder = Path(options.record)
+    # What went where is told at the end: a live table may stand on the terminal until then.
+    recordings = AnswerRecordings(folder, lambda *_: None)
+    if not options.record or not folder.is_dir():
+        raise UsageError(f"--record is {options.record}, and there no folder can be made")
+    return recordings
+
+
+def _tell_recordings(recordings: AnswerRecordings | None, *, is_quiet: bool) -> None:
+    if recordings is None:
+        return
+    for error in recordings.errors:
+        complain(error)
+    if not is_quiet:
+        count = len(recordings.paths)
+        answers = "1 answer" if count == 1 else f"{count} answers"
+        say(f"recorded {answers} in {recordings.folder}")
 
 
 def _check_words(options: argparse.Namespace) -> None:

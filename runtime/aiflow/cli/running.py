@@ -26,6 +26,7 @@ from aiflow.engine.outputs import OutputLine
 from aiflow.engine.session import Session
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import Source
+from aiflow.providers.recordings import AnswerRecordings
 
 METRICS_EVERY_S = 0.25
 #: What an operator gets that has not ended in the time that the session gave it.
@@ -42,6 +43,7 @@ class Job:
         text: what is asked in place of prompts; None leaves them.
         duration_s: seconds of the clock after which the run drains; None is no limit.
         is_quiet: what sinks show is thrown away.
+        recordings: where answers of models are kept, None for nowhere.
         repeats: begin again when all conversations have ended.
         serve: where other processes may attach, None for nowhere; `serve_anywhere` whether it
             may be reached from other machines; `stops_when_left` whether the run stops when
@@ -56,6 +58,7 @@ class Job:
     text: str | None = None
     duration_s: float | None = None
     is_quiet: bool = False
+    recordings: AnswerRecordings | None = None
     repeats: bool = False
     serve: str | None = None
     serve_anywhere: bool = False
@@ -145,6 +148,7 @@ class _Run:
             base=job.base,
             log=None if events is None else events.write,
             show=None if job.is_quiet else self._show,
+            recordings=job.recordings,
         )
         header = header_line(
             job.plan.name, job.plan.strategy, job.seed, is_virtual=clock.is_virtual

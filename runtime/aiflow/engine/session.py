@@ -46,6 +46,7 @@ from aiflow.engine.usher import Usher
 from aiflow.engine.workers import WorkerRunner
 from aiflow.errors import AiFlowError, EngineError, StallError
 from aiflow.metrics.snapshot import EdgeStats, Phase, Snapshot
+from aiflow.providers.recordings import AnswerRecordings
 
 #: Seconds that operators get to end after a stop, before they are reported and left behind.
 STOP_DEADLINE_S = 5.0
@@ -86,6 +87,7 @@ class Session:
         log: takes each line of the event log; None writes none, and costs nothing.
         show: takes each line that a node shows, as it comes; it must not raise.
         stop_deadline_s: seconds after which an operator that does not end is left behind.
+        recordings: where the answers of models are kept as traces, None for nowhere.
     """
 
     def __init__(  # noqa: PLR0913 - what a run can be told, by keyword
@@ -100,6 +102,7 @@ class Session:
         log: Callable[[str], None] | None = None,
         show: Callable[[OutputLine], None] | None = None,
         stop_deadline_s: float = STOP_DEADLINE_S,
+        recordings: AnswerRecordings | None = None,
     ) -> None:
         self.plan = plan
         self.base = base
@@ -109,6 +112,7 @@ class Session:
         self._repeats = repeats
         self._log = log
         self._stop_deadline_s = stop_deadline_s
+        self._recordings = recordings
         self._outputs = Outputs(show=show)
         self._phase: Phase = "idle"
         self._error: str | None = None
@@ -397,6 +401,10 @@ class Session:
         """The edges with a breakpoint."""
         return frozenset() if self._inside is None else self._inside.breakpoints
 
+    def add_output(self, node: str, conversation: str, text: str) -> None:
+        """Append a line to what a node has shown, in the name of whoever runs the session."""
+        self._outputs.add(node, conversation, text)
+
     def outputs(self, after: int = 0) -> list[OutputLine]:
         """Return what nodes showed since line `after`, oldest first, the last 10,000."""
         return self._outputs.after(after)
@@ -446,7 +454,7 @@ class Session:
 
     async def _start(self, kernel: Kernel, resources: dict[str, Any]) -> bool:
         try:
-            await start_resources(self.plan, kernel.clock, resources)
+            await start_resources(self.plan, kernel.clock, resources, self._recordings)
         except AiFlowError as error:
             self._error = str(error)
             return False

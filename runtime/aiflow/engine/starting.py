@@ -10,15 +10,25 @@ from typing import Any
 from aiflow.clock import Clock
 from aiflow.compiler.plan import Plan
 from aiflow.errors import AiFlowError, ResourceError, words_of
+from aiflow.providers.recordings import AnswerRecordings, Records
 
 _log = logging.getLogger(__name__)
 
 
-async def start_resources(plan: Plan, clock: Clock, started: dict[str, Any]) -> None:
+async def start_resources(
+    plan: Plan,
+    clock: Clock,
+    started: dict[str, Any],
+    recordings: AnswerRecordings | None = None,
+) -> None:
     """Start what the plan's nodes are handed.
 
-    `started` gets each resource before its start, so that it is stopped even where its own
-    start breaks off.
+    Args:
+        plan: what is to run.
+        clock: of the run.
+        started: gets each resource before its start, so that it is stopped even where its own
+            start breaks off.
+        recordings: where answers are kept, None for nowhere.
 
     Raises:
         AiFlowError: one of them cannot start; a clear sentence says which and why.
@@ -26,6 +36,8 @@ async def start_resources(plan: Plan, clock: Clock, started: dict[str, Any]) -> 
     for resource in plan.resources.values():
         try:
             made = started[resource.id] = resource.make()
+            if recordings is not None and isinstance(made, Records):
+                made.record_into(recordings)
             await made.start(clock)
         except AiFlowError:
             raise

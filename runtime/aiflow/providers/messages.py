@@ -149,6 +149,7 @@ class ChatRequest:
         tool_choice: whether it may ask as it likes, must not, or must; says nothing without tools.
         reasoning: None leaves it to the provider.
         extra: further fields of the dialect's own, put into the body as they are.
+        asked_by: the node and the conversation that ask, for the names of recordings; never sent.
     """
 
     model: str
@@ -159,3 +160,4 @@ class ChatRequest:
     sampling: Sampling = field(default_factory=Sampling)
     reasoning: Reasoning | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    asked_by: tuple[str, str] = field(default=("", ""), compare=False)

@@ -7,6 +7,7 @@ key in its answer, stars stand in its place.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from aiflow.clock import Clock
 from aiflow.errors import TraceError
@@ -14,6 +15,18 @@ from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.streams import ByteStream
 from aiflow.transport.masking import SecretMask
 from aiflow.transport.trace import TraceEnd, TraceWriter
+
+
+class Recorder(Protocol):
+    """Takes the bytes of one answer."""
+
+    def write(self, at: float, data: bytes, content_type: str) -> None:
+        """Add what has come, `at` seconds after the request."""
+        ...
+
+    def close(self, at: float, end: TraceEnd) -> None:
+        """Write how it ended, if it has begun; safe to repeat."""
+        ...
 
 
 class TraceRecorder:
@@ -33,6 +46,11 @@ class TraceRecorder:
         self._mask = SecretMask(secret)
         self._writer: TraceWriter | None = None
         self._is_closed = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a file."""
+        return self._writer is not None
 
     def write(self, at: float, data: bytes, content_type: str) -> None:
         """Add what has come.
@@ -84,7 +102,7 @@ class RecordingStream:
     """
 
     def __init__(
-        self, stream: ByteStream, decoder: StreamDecoder, clock: Clock, recorder: TraceRecorder
+        self, stream: ByteStream, decoder: StreamDecoder, clock: Clock, recorder: Recorder
     ) -> None:
         self._stream = stream
         self._decoder = decoder

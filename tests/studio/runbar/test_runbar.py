@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from aiflow_studio.runbar.panel import STRATEGIES, RunBar
 from aiflow_studio.ui.theme import DARK
 
-ACTIONS = ("run", "drain", "stop", "validate", "apply")
+ACTIONS = ("run", "drain", "stop", "record", "validate", "apply")
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_sentence_has_the_room_that_the_buttons_leave(bar: RunBar, qtbot: QtBo
 
 
 def test_buttons_give_their_words_for_a_sentence_without_room(bar: RunBar, qtbot: QtBot) -> None:
-    """Drain, stop and validate are known by their icons; the first button and the offer are not."""
+    """Some are known by their icons; the first button and the offer are not."""
     bar.show_apply(True)
     bar.resize(800, 44)
     sentence = "AF110: nothing is connected to input in of node counter"
@@ -114,7 +114,7 @@ def test_buttons_give_their_words_for_a_sentence_without_room(bar: RunBar, qtbot
 
     alone = Qt.ToolButtonStyle.ToolButtonIconOnly
     short = {name for name in ACTIONS if button(bar, name).toolButtonStyle() == alone}
-    assert short == {"drain", "stop", "validate"}
+    assert short == {"drain", "stop", "record", "validate"}
     assert button(bar, "drain").toolTip() != ""
 
     bar.say("")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.registry import Catalog
 from aiflow.providers.resource import Provider
 from aiflow.testing.virtual import run_virtual
+from aiflow.transport.trace import Trace, TraceWriter
 from aiflow_studio.runs.embedded import EmbeddedHost
 from aiflow_studio.runs.host import RunHost, RunRequest
 
@@ -284,3 +286,30 @@ def test_requests_are_plain_values() -> None:
     request = RunRequest(EXAMPLE, inputs={"c1": "hello"})
 
     assert replace(request) == request
+
+
+def test_a_run_that_records_says_beside_the_node_where_its_answer_went(tmp_path: Path) -> None:
+    """Over a real socket, as the trace's own server has it."""
+    trace = tmp_path / "pond.trace"
+    with TraceWriter(trace, "ollama") as writer:
+        writer.write(0.0, b'{"message":{"content":"x"},"done":true,"done_reason":"stop"}\n')
+    graph = edits.add_node(Graph(name="asks"), "chat", id="model")
+    graph = edits.add_resource(graph, "provider", id="pond", params={"trace": str(trace)})
+    graph = edits.set_resource(graph, "model", "provider", "pond")
+    graph = edits.connect(edits.add_node(graph, "counter"), "model.out", "counter.in")
+    folder = tmp_path / "recordings"
+
+    async def scene() -> list[str]:
+        host = EmbeddedHost(CATALOG)
+        host.start(RunRequest(codec.dumps(graph), record_to=str(folder)))
+        assert host._task is not None
+        await host._task
+        return [line.text for line in host.outputs(0) if line.node == "model"]
+
+    shown = asyncio.run(scene())
+
+    (path,) = folder.iterdir()
+    assert shown == [f"recorded in {path}\n"]
+    assert [piece.data for piece in Trace.open(path).pieces()] == [
+        piece.data for piece in Trace.open(trace).pieces()
+    ]

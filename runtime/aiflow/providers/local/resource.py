@@ -17,6 +17,7 @@ from aiflow.providers.local.forcing import Force, forced, forcing
 from aiflow.providers.local.packages import lacking, packaged_model
 from aiflow.providers.messages import ChatRequest
 from aiflow.providers.profile import ModelProfile
+from aiflow.providers.recordings import AnswerRecordings
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.resources import Resource, ResourceParams
 
@@ -82,6 +83,7 @@ class LocalModel(Resource[LocalModelParams]):
 
     server: ModelServer | None = None
     _provider: Provider | None = None
+    _recordings: AnswerRecordings | None = None
 
     @property
     def undecoded_bytes(self) -> int:
@@ -106,6 +108,10 @@ class LocalModel(Resource[LocalModelParams]):
         """Yield the packages that are not installed."""
         return lacking(needs_model=not self.params.model)
 
+    def record_into(self, recordings: AnswerRecordings) -> None:
+        """Keep each answer to come as a trace."""
+        self._recordings = recordings
+
     async def start(self, clock: Clock) -> None:
         """Load the model and wait until it serves.
 
@@ -124,6 +130,8 @@ class LocalModel(Resource[LocalModelParams]):
             raise ResourceError(self.id, str(error)) from error
         params = ProviderParams(endpoint=self.server.address)
         self._provider = Provider(self.id, params, key=order.key)
+        if self._recordings is not None:
+            self._provider.record_into(self._recordings)
         await self._provider.start(clock)
 
     async def stop(self) -> None:
