@@ -6,14 +6,16 @@ Run as a program it speaks over its standard input and output; the tool set `har
 from __future__ import annotations
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
-_HOURS = {"museum": "10:00 to 17:00", "ferry": "07:30 to 21:00", "bakery": "06:00 to 13:00"}
+_HOURS = {"museum": "10:00 to 17:00", "ferry": "07:00 to 21:00", "bakery": "06:00 to 13:00"}
 
 
 def opening_hours(place: str) -> str:
     """Return when a place in the harbour is open: museum, ferry or bakery."""
     if place not in _HOURS:
-        raise ValueError(f"there is no {place}; there are {', '.join(_HOURS)}")
+        # Of any other error the model would only be told that there was one.
+        raise ToolError(f"there is no {place}; there are {', '.join(_HOURS)}")
     return f"The {place} is open from {_HOURS[place]}."
 
 
