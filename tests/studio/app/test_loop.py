@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QTimer
@@ -14,7 +15,12 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from aiflow.clock import SystemClock
+from aiflow.providers.local.resource import LocalModel, LocalModelParams
+from aiflow.providers.messages import ChatMessage, ChatRequest
 from aiflow_studio.app.loop import BATCH_S, StudioLoop, new_loop
+from tests.runtime.providers.local.stubbed import is_there, model_file, stub
+
+__all__ = ["stub"]
 
 
 @pytest.fixture
@@ -358,3 +364,23 @@ def test_an_application_without_windows_is_made_where_there_is_none() -> None:
     )
 
     assert (child.stdout.strip(), child.stderr, child.returncode) == ("slept", "", 0)
+
+
+@pytest.mark.usefixtures("stub")
+def test_a_child_process_starts_streams_and_ends_on_it(loop: StudioLoop, tmp_path: Path) -> None:
+    """A local model needs no more of a loop than threads and sockets."""
+    model = LocalModel(
+        "local", LocalModelParams(model=str(model_file(tmp_path))), folders=[tmp_path]
+    )
+
+    async def main() -> int:
+        await model.start(SystemClock())
+        assert model.server is not None
+        pid = model.server.pid
+        assert pid is not None
+        request = ChatRequest("", (ChatMessage("user", "hello"),))
+        assert len([each async for each in model.stream_chat(request)]) > 10
+        await model.stop()
+        return pid
+
+    assert not is_there(loop.run_until_complete(main()))
