@@ -31,7 +31,7 @@ from aiflow.providers.local.child import ModelServer
 from aiflow.providers.local.packages import lacking
 from aiflow.providers.local.resource import LocalModel, LocalModelParams
 from aiflow.providers.messages import ChatMessage, ChatRequest, Sampling, ToolSpec
-from tests.runtime.providers.local.stubbed import gone, is_there
+from tests.runtime.providers.local.stubbed import gone, is_there, needs_linux
 
 MISSING = "; ".join(lacking(needs_model=True))
 pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
@@ -39,9 +39,6 @@ pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(MISSING), reason=MISSING
 GRAPH = graphs_dir() / "live" / "local-model.aiflow.json"
 REASONING = graphs_dir() / "live" / "local-reasoning.aiflow.json"
 TOOL_CALL = graphs_dir() / "live" / "local-tool-call.aiflow.json"
-needs_linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="finds and watches another process's child"
-)
 WEATHER = ToolSpec(
     "weather",
     "Tells the weather of a place.",

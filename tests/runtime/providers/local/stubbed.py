@@ -6,11 +6,16 @@ import asyncio
 import os
 import select
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 STUB = Path(__file__).with_name("stub")
+
+needs_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="watches a process that is not its own child"
+)
 
 
 @pytest.fixture

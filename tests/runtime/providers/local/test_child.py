@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aiflow.providers.local.child import ModelServer, Order, ServerFailedError
-from tests.runtime.providers.local.stubbed import gone, is_there, model_file, stub
+from tests.runtime.providers.local.stubbed import gone, is_there, model_file, needs_linux, stub
 
 __all__ = ["stub"]
 
@@ -123,6 +123,7 @@ def test_ctrl_c_in_the_terminal_is_the_parent_s_business(tmp_path: Path) -> None
     asyncio.run(main())
 
 
+@needs_linux
 def test_a_server_that_dies_is_noticed(tmp_path: Path) -> None:
     """With the signal that ended it."""
 
@@ -159,7 +160,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="waits for a process that is no child of ours")
+@needs_linux
 @pytest.mark.parametrize(
     ("name", "when"), [("tiny", "serving"), ("loads-for-ever", "while it loads")]
 )

@@ -19,7 +19,7 @@ from aiflow.events import Token
 from aiflow.operators.registry import Catalog
 from aiflow.providers.local.resource import LocalModel, LocalModelParams
 from aiflow.providers.messages import ChatMessage, ChatRequest, ToolSpec
-from tests.runtime.providers.local.stubbed import gone, is_there, model_file, stub
+from tests.runtime.providers.local.stubbed import gone, is_there, model_file, needs_linux, stub
 
 __all__ = ["stub"]
 
@@ -114,6 +114,7 @@ def test_after_the_stop_nothing_is_left_and_nothing_is_answered(tmp_path: Path) 
     asyncio.run(main())
 
 
+@needs_linux
 @pytest.mark.usefixtures("stub")
 def test_a_server_that_died_is_told_when_it_is_asked(tmp_path: Path) -> None:
     """And what to do."""
