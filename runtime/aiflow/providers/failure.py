@@ -103,20 +103,24 @@ class Failure:
         )
 
     def without(self, secret: str) -> Failure:
-        """Return the same with a key taken out of all that the provider said; "" is none."""
+        """Return the same with a key taken out of all that the provider said; "" is none.
+
+        The very same where no key was in it, so that who reported it knows it again.
+        """
         if not secret:
             return self
 
         def clean(said: T) -> T:
             return cast(T, without(said, secret)) if isinstance(said, str) else said
 
-        return replace(
+        cleaned = replace(
             self,
             message=clean(self.message),
             code=clean(self.code),
             type=clean(self.type),
             status_name=clean(self.status_name),
         )
+        return self if cleaned == self else cleaned
 
     @classmethod
     def of_error(cls, error: ProviderError) -> Failure:

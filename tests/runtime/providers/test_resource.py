@@ -144,6 +144,34 @@ def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> Non
     assert text.endswith("401 (Unauthorized): bad [redacted]; check the key POND_KEY")
 
 
+@pytest.mark.parametrize("credential", ["", "POND_KEY"])
+def test_an_answer_that_breaks_off_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, credential: str
+) -> None:
+    """The provider, what happened, what to do; with a key as without."""
+    monkeypatch.setenv("POND_KEY", "very-secret-value")
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunks(EVENT)
+        exchange.reset()
+
+    async def main() -> str:
+        async with serving(answer) as server:
+            provider = Provider("p", ProviderParams(endpoint=server.url, credential=credential))
+            await provider.start(SystemClock())
+            with pytest.raises(ProviderError) as caught:
+                async for _ in provider.stream_chat(HELLO):
+                    pass
+            await provider.stop()
+        return str(caught.value)
+
+    text = asyncio.run(main())
+
+    assert text.count("provider p") == text.count("try again") == 1
+    assert "broke off in mid-stream" in text
+
+
 def test_an_endpoint_streams_over_one_client() -> None:
     """Several answers, one connection, each read to its end."""
 
