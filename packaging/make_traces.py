@@ -67,6 +67,18 @@ RECIPES = (
         calls=(("calculator", '{"a": 14, "operation": "multiply", "b": 3}'),),
     ),
     Recipe("tool-loop-3", "openai-chat", reasoning=10, answer=52, per_second=50),
+    Recipe(
+        *("tool-http-1", "openai-chat", 12, 0),
+        per_second=50,
+        calls=(("weather", '{"latitude": 54.32, "longitude": 10.14}'),),
+    ),
+    Recipe("tool-http-2", "openai-chat", reasoning=8, answer=24, per_second=50),
+    Recipe(
+        *("tool-mcp-1", "openai-chat", 12, 0),
+        per_second=50,
+        calls=(("opening_hours", '{"place": "ferry"}'),),
+    ),
+    Recipe("tool-mcp-2", "openai-chat", reasoning=6, answer=20, per_second=50),
     Recipe("writer-1", "openai-chat", reasoning=16, answer=48, per_second=50),
     Recipe("writer-2", "openai-chat", reasoning=14, answer=40, per_second=50),
     Recipe("critic-1", "openai-chat", reasoning=12, answer=24, per_second=50),
