@@ -242,7 +242,7 @@ def test_a_provider_that_does_not_run_says_so(trace: Path) -> None:
         provider.stream_chat(HELLO)
 
 
-def test_every_shipped_trace_is_whole_and_reads_to_a_stop() -> None:
+def test_every_shipped_trace_is_whole_and_reads_to_its_end() -> None:
     """Traces are kept under names that no tool takes for a graph."""
     paths = sorted((graphs_dir() / "traces").iterdir())
 
@@ -261,4 +261,4 @@ def test_every_shipped_trace_is_whole_and_reads_to_a_stop() -> None:
 
         last = loop.run_until_complete(main())
         loop.close()
-        assert getattr(last, "data", {}).get("reason") == "stop"
+        assert getattr(last, "data", {}).get("reason") in ("stop", "tool_calls")
