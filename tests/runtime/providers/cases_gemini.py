@@ -21,6 +21,12 @@ def crlf(*responses: dict[str, Any]) -> bytes:
     return sse(*responses, done=False, eol="\r\n")
 
 
+def partial(*values: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return one response with a part of a call's arguments, each value at its path."""
+    parts = [{"jsonPath": path, **value} for path, value in values]
+    return answer({"functionCall": {"partialArgs": parts, "willContinue": True}})
+
+
 STOPPED: dict[str, Any] = {"finish": "stop", "finish_raw": "STOP", "error": None}
 END = answer({"text": ""}, finish="STOP")
 RATINGS = [
@@ -180,12 +186,48 @@ _CASES = {
         ),
         {**STOPPED, "answer": "Two.", "tool_calls": []},
     ),
-    "a-call-in-pieces-that-nobody-asked-for-is-no-call": (
+    "a-call-whose-arguments-come-value-by-value": (
         crlf(
-            answer({"functionCall": {"name": "f", "willContinue": True}}),
-            answer({"functionCall": {"partialArgs": [{"jsonPath": "$.x", "numberValue": 1}]}}),
+            answer({"functionCall": {"name": "tide", "id": "c1", "willContinue": True}}),
+            partial(("$.place", {"stringValue": "Hel"})),
+            partial(("$.place", {"stringValue": "goland"}), ("$.hours[0]", {"numberValue": 6})),
+            partial(
+                ("$.hours[1]", {"numberValue": 18}),
+                ("$['when it'].is", {"boolValue": True}),
+                ("$.unit", {"nullValue": "NULL_VALUE"}),
+                ("$.hours[9]", {"numberValue": 1}),
+            ),
+            answer({"functionCall": {}}),
+            answer({"functionCall": {"name": "moon", "args": {"day": 1}}}, finish="STOP"),
+        ),
+        {
+            "finish": "tool_calls",
+            "error": None,
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "name": "tide",
+                    "arguments": {
+                        "place": "Helgoland",
+                        "hours": [6, 18],
+                        "when it": {"is": True},
+                        "unit": None,
+                    },
+                },
+                {"name": "moon", "arguments": {"day": 1}},
+            ],
+        },
+    ),
+    "a-call-whose-arguments-never-end-is-no-whole-one": (
+        crlf(
+            answer({"functionCall": {"name": "tide", "willContinue": True}}),
+            partial(("$.place", {"stringValue": "Hel"})),
             END,
         ),
+        {"tool_calls": [{"name": "tide", "arguments": None, "arguments_raw": '{"place":"Hel"'}]},
+    ),
+    "pieces-of-arguments-that-belong-to-no-call": (
+        crlf(partial(("$.x", {"numberValue": 1})), END),
         {**STOPPED, "tool_calls": []},
     ),
     "several-candidates-end-each-by-itself": (

@@ -2,7 +2,7 @@
 
 An event stream with `alt=sse`, else one JSON array; both come. There is no end marker, and a
 finish reason may come before the text: only the end of the body ends an answer. Calls come
-whole, mostly without an id.
+whole, mostly without an id; Vertex sends their arguments value by value where it is asked to.
 
 Source: https://ai.google.dev/api/generate-content and what servers send.
 """
@@ -19,6 +19,7 @@ from aiflow.providers.dialect import HttpCall
 from aiflow.providers.failure import Failure
 from aiflow.providers.finish import finish_word, is_error_word
 from aiflow.providers.messages import ChatMessage, ChatRequest
+from aiflow.providers.partial_args import PartialArguments
 from aiflow.providers.profile import ModelProfile
 from aiflow.providers.text import ChoiceText, scrub_all
 from aiflow.providers.tool_calls import ToolCalls
@@ -133,6 +134,7 @@ class GeminiReader:
         payloads: list[Payload] = []
         for _, candidate in sorted(self._candidates.items()):
             payloads += candidate.text.end()
+            payloads += candidate.end_calls()
             payloads += candidate.calls.end()
         if self._usage:
             payloads.append(Control("usage", _counts(self._usage)))
@@ -179,6 +181,14 @@ class GeminiReader:
         return self._candidates[number]
 
 
+class _OpenCall:
+    """A call whose arguments are still coming."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.arguments = PartialArguments()
+
+
 class _Candidate:
     """One candidate of the answer, as far as it has come."""
 
@@ -186,9 +196,9 @@ class _Candidate:
         self.number = number
         self.text = ChoiceText(number, profile)
         self.calls = ToolCalls(number)
+        self._open_call: _OpenCall | None = None
         self.raw: str | None = None
         self.is_blocked = False
-        self._pieces: dict[str, Any] | None = None
         self._sources: set[tuple[str, str]] = set()
 
     def read(self, part: Mapping[str, Any]) -> list[Payload]:
@@ -231,11 +241,40 @@ class _Candidate:
         return Control("finish", {"choice": self.number, "reason": reason, "raw": self.raw})
 
     def _read_call(self, call: Mapping[str, Any]) -> list[Payload]:
-        if call.get("partialArgs") or call.get("willContinue") or not call.get("name"):
-            # Sent only where arguments were asked for in pieces, which nothing here does.
+        has_name = bool(call.get("name"))
+        is_partial = has_name and bool(call.get("partialArgs") or call.get("willContinue"))
+        if is_partial or (self._open_call is not None and not has_name):
+            return self._read_partial_call(call)
+        if not has_name:
             return [_notice("part", kind="functionCall", raw=scrub_all(call))]
         function = {"name": call.get("name"), "arguments": mapping(call.get("args"))}
         return [self.calls.add({"id": call.get("id"), "function": function}, is_whole=True)]
+
+    def _read_partial_call(self, call: Mapping[str, Any]) -> list[Payload]:
+        """Read a part of a call whose arguments come value by value; the last ends it."""
+        payloads: list[Payload] = []
+        opened = self._open_call
+        if call.get("name") or opened is None:
+            payloads += self.end_calls()
+            opened = self._open_call = _OpenCall(len(self.calls))
+            entry = {"index": opened.index, "id": call.get("id")}
+            payloads.append(self.calls.add({**entry, "function": {"name": call.get("name")}}))
+        for part in objects(call.get("partialArgs")):
+            if not opened.arguments.add(part):
+                payloads.append(_notice("part", kind="partialArgs", raw=scrub_all(part)))
+        if not call.get("willContinue"):
+            self._open_call = None
+            function = {"arguments": opened.arguments.value}
+            payloads.append(self.calls.add({"index": opened.index, "function": function}))
+        return payloads
+
+    def end_calls(self) -> list[Payload]:
+        """Return what is left of a call that nothing has ended: text that is no whole object."""
+        opened, self._open_call = self._open_call, None
+        if opened is None:
+            return []
+        text = json.dumps(opened.arguments.value, ensure_ascii=False, separators=(",", ":"))[:-1]
+        return [self.calls.add({"index": opened.index, "function": {"arguments": text}})]
 
 
 def _notice(what: str, **data: Any) -> Control:
