@@ -208,5 +208,6 @@ def _sound(answer: Answer) -> Clip:
     """Return what a program has made, if it has."""
     if answer.code:
         how = f"exit code {answer.code}" if answer.code > 0 else f"signal {-answer.code}"
-        raise SpeechFault(f"it ended with {how}" + (f": {answer.said}" if answer.said else ""))
+        said = answer.said.rstrip(".")
+        raise SpeechFault(f"it ended with {how}" + (f": {said}" if said else ""))
     return read_wav(answer.out)

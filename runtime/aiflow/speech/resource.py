@@ -196,8 +196,9 @@ class SpeechEngine(Resource[SpeechEngineParams]):
             else:
                 self._notices += (f"{engine.name} speaks instead: {reason}" for reason in reasons)
                 return engine
-        reasons.append(f"to hear a voice, {GET_HIBARI} or {GET_ESPEAK}")
-        self._notices.append(f"no sound: no speech engine works here; {'; '.join(reasons)}")
+        if not reasons:
+            reasons.append(f"none is installed; {GET_HIBARI} or {GET_ESPEAK}")
+        self._notices.append(f"no sound: no speech engine works here: {'; '.join(reasons)}")
         return self._silent()
 
     def _silent(self) -> Silent:

@@ -259,7 +259,7 @@ def test_without_any_engine_time_passes_and_the_node_says_why(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert really(voice(), notices) == [
-        "no sound: no speech engine works here; to hear a voice,"
+        "no sound: no speech engine works here: none is installed;"
         " pip install 'aiflow-runtime[speech]' or"
         " sudo apt-get install -y --no-install-recommends espeak-ng"
     ]
@@ -289,6 +289,18 @@ def test_auto_takes_hibari_unless_it_does_not_speak(
         "espeak-ng speaks instead: hibari has no voice de; it has heart, emma"
     ]
     assert "-v de" in espeak.asked()[-1][0]
+
+
+def test_an_engine_that_is_installed_and_does_not_speak_is_told_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """To install it once more would not help."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    put_hibari(monkeypatch)
+
+    assert really(voice(voice="bob"), notices) == [
+        "no sound: no speech engine works here: hibari has no voice bob; it has heart, emma"
+    ]
 
 
 @needs_processes
