@@ -16,6 +16,7 @@ AiFlowError
 │   ├── HopsSpentError          an event came back more often than its feedback edge lets it
 │   ├── DeadlockError           guardians wait for one another in a ring
 │   ├── StallError              an operator call outlasted a deadline
+│   ├── BlockedLoopError        something kept an event loop from everything else
 │   └── SequenceError           a sequence number came twice or too late
 ├── RemoteError                 a run in another process cannot be reached, or refuses
 ├── ResourceError               a resource could not start (credential not set, file missing)
@@ -252,6 +253,26 @@ class StallError(EngineError):
         super().__init__(f"node {node} did not end within {waited_s:g} s of being cancelled")
         self.node = node
         self.waited_s = waited_s
+        self.stack = stack
+
+
+class BlockedLoopError(EngineError):
+    """Something has kept an event loop from everything else for too long.
+
+    Attributes:
+        node: whose operator neither returned nor awaited; None where it was other code.
+        blocked_s: seconds until it was told.
+        stack: where the loop's thread stood.
+    """
+
+    def __init__(self, node: str | None, blocked_s: float, stack: str = "") -> None:
+        whose = "code outside of the graph" if node is None else f"the operator of node {node}"
+        super().__init__(
+            f"{whose} kept the event loop from everything else for more than {blocked_s:.1f} s;"
+            " let it await, or declare it as blocking so that it gets a thread"
+        )
+        self.node = node
+        self.blocked_s = blocked_s
         self.stack = stack
 
 

@@ -7,6 +7,7 @@ answers with is worked out elsewhere.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -43,8 +44,9 @@ from aiflow.engine.tracing import TraceView
 from aiflow.engine.tuning import Tuning, apply, bound_now, differences, tuned_plan
 from aiflow.engine.turns import Weaver
 from aiflow.engine.usher import Usher
+from aiflow.engine.watchdog import BLOCKED_AFTER_S, WATCHDOG
 from aiflow.engine.workers import WorkerRunner
-from aiflow.errors import AiFlowError, EngineError, StallError
+from aiflow.errors import AiFlowError, BlockedLoopError, EngineError, StallError
 from aiflow.metrics.snapshot import EdgeStats, Phase, Snapshot
 from aiflow.providers.recordings import AnswerRecordings
 
@@ -52,6 +54,8 @@ from aiflow.providers.recordings import AnswerRecordings
 STOP_DEADLINE_S = 5.0
 #: Seconds that they get who drained until then, after they have been told to end.
 LAST_CHANCE_S = 0.5
+#: Times a loop was blocked that are kept for who asks.
+KEPT_STALLS = 20
 
 
 class Session:
@@ -87,6 +91,7 @@ class Session:
         log: takes each line of the event log; None writes none, and costs nothing.
         show: takes each line that a node shows, as it comes; it must not raise.
         stop_deadline_s: seconds after which an operator that does not end is left behind.
+        blocked_after_s: seconds after which a loop that does nothing else is told of; real clock.
         recordings: where the answers of models are kept as traces, None for nowhere.
     """
 
@@ -102,6 +107,7 @@ class Session:
         log: Callable[[str], None] | None = None,
         show: Callable[[OutputLine], None] | None = None,
         stop_deadline_s: float = STOP_DEADLINE_S,
+        blocked_after_s: float = BLOCKED_AFTER_S,
         recordings: AnswerRecordings | None = None,
     ) -> None:
         self.plan = plan
@@ -112,6 +118,8 @@ class Session:
         self._repeats = repeats
         self._log = log
         self._stop_deadline_s = stop_deadline_s
+        self._blocked_after_s = blocked_after_s
+        self._blocked: deque[BlockedLoopError] = deque(maxlen=KEPT_STALLS)
         self._recordings = recordings
         self._outputs = Outputs(show=show)
         self._phase: Phase = "idle"
@@ -302,6 +310,7 @@ class Session:
             model_ttft_ms=_ms(self._model_first()),
             ttfpt_ms=_ms(first_s),
             undecoded_bytes=undecoded_bytes(self._resources),
+            stalls=tuple(map(str, self._blocked)),
             waiting_requests=waiting_requests(self._resources),
             error=self._error,
         )
@@ -409,6 +418,10 @@ class Session:
         """Return what nodes showed since line `after`, oldest first, the last 10,000."""
         return self._outputs.after(after)
 
+    def blocked(self) -> tuple[BlockedLoopError, ...]:
+        """Return an error for each time that something blocked the loop, the last ones."""
+        return tuple(self._blocked)
+
     def stuck(self) -> tuple[StallError, ...]:
         """Return an error for each operator call that did not end after it was cancelled."""
         if self._kernel is None:
@@ -484,6 +497,7 @@ class Session:
             note_error=self._note_error, note_end=self._note_marks, on_idle=self._end_if_over,
         )  # fmt: skip
         unwatch = kernel.runlist.watch(self._look_for_deadlock)
+        unguard = self._have_loop_watched(kernel)
         for guardian in self._guardians.values():
             sharing.refresh(guardian)
             if isinstance(guardian.runner, WorkerRunner):
@@ -495,10 +509,23 @@ class Session:
             await self._wait_over()
         finally:
             unwatch()
+            unguard()
             if self._deadline is not None:
                 self._deadline.cancel()
             self._look_inside().close()
             await self._close_workers(kernel)
+
+    def _have_loop_watched(self, kernel: Kernel) -> Callable[[], None]:
+        if kernel.clock.is_virtual:
+            return lambda: None  # no time passes there, whatever takes how long
+
+        def tell(guardian: Guardian | None, blocked_s: float, stack: str) -> None:
+            # In the watchdog's thread: nothing but an append.
+            if guardian is None or guardian.kernel is kernel:
+                node = None if guardian is None else guardian.id
+                self._blocked.append(BlockedLoopError(node, blocked_s, stack))
+
+        return WATCHDOG.watch(kernel.loop, tell, self._blocked_after_s)
 
     async def _wait_over(self) -> None:
         assert self._over is not None

@@ -123,6 +123,7 @@ class Snapshot:
         model_ttft_ms: request sent to first provider delta, None before that.
         ttfpt_ms: request sent to first descendant processed at a measured sink.
         waiting_requests: requests that wait for the limits of their provider.
+        stalls: a sentence for each time that the event loop was blocked, the last 20.
         error: one sentence, None while all is well.
     """
 
@@ -141,6 +142,7 @@ class Snapshot:
     model_ttft_ms: float | None = None
     ttfpt_ms: float | None = None
     undecoded_bytes: int = 0
+    stalls: tuple[str, ...] = ()
     waiting_requests: int = 0
     error: str | None = None
 
