@@ -145,6 +145,14 @@ ACTIONS: tuple[ActionInfo, ...] = (
     ActionInfo(
         "record-into", "Record &into…", "record_into", tip="Choose the folder of the recordings"
     ),
+    ActionInfo(
+        "attach",
+        "Attac&h to a run…",
+        "attach",
+        (),
+        lambda now: not now.is_running,
+        "Look at a run that was started with aiflow run --serve, and steer it",
+    ),
     ActionInfo("about", "&About AiFlow Studio", "about"),
 )
 
@@ -163,8 +171,8 @@ MENUS: Mapping[str, tuple[str | None, ...]] = {
         *("text-larger", "text-smaller", "text-reset", None, ">theme", ">panels"),
     ),
     "&Run": (
-        *("run", "drain", "stop", "apply", None),
-        *("validate", ">strategy", None, "record", "record-into"),
+        *("run", "drain", "stop", "apply", None, "validate", ">strategy", ">place", None),
+        *("record", "record-into", None, "attach"),
     ),
     "&Help": ("about",),
 }
@@ -175,6 +183,7 @@ SUBMENU_TITLES: Mapping[str, str] = {
     "theme": "&Theme",
     "panels": "&Panels",
     "strategy": "S&trategy",
+    "place": "Run &where",
 }
 
 

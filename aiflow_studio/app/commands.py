@@ -15,7 +15,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 
 from aiflow.compiler.diagnostics import Diagnostic, Severity
-from aiflow.errors import GraphFileError
+from aiflow.errors import AiFlowError, GraphFileError
 from aiflow.graph import codec, edits
 from aiflow.graph.model import Graph
 from aiflow_studio import __version__
@@ -32,6 +32,8 @@ from aiflow_studio.problems.panel import ProblemsPanel
 from aiflow_studio.runbar.panel import RunBar
 from aiflow_studio.runs.controller import RunController
 from aiflow_studio.runs.host import RunRequest
+from aiflow_studio.runs.remote import AttachedHost
+from aiflow_studio.ui.dialogs import ask_where_to_attach
 from aiflow_studio.ui.look import Look
 
 _ZOOM_STEP = 1.2
@@ -207,6 +209,24 @@ class Commands:
     def stop(self) -> None:
         """Cancel the run."""
         self._parts.runs.stop()
+
+    async def attach(self) -> None:
+        """Ask for a run that was started elsewhere, and follow it."""
+        wanted = await ask_where_to_attach(self._parts.window)
+        if wanted is None:
+            return
+        address, token = wanted
+        try:
+            host = AttachedHost(address, token or None)
+            await host.open()
+        except AiFlowError as error:
+            self._parts.bar.say(f"Not attached: {error}", "error")
+            return
+        if not self._parts.runs.follow(host):
+            await host.kill()
+            self._parts.bar.say("Not attached: a run is going on here", "error")
+            return
+        self._parts.bar.say(f"attached to {host.graph or 'a run'} at {address}", "ok")
 
     async def apply(self) -> None:
         """Stop the run and run the document as it is now."""

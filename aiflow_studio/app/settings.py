@@ -24,6 +24,7 @@ class Settings(BaseModel):
     Attributes:
         theme: name of a theme. `text_scale`: 1.0 is as designed.
         recent: paths of graphs, newest first, at most `MOST_RECENT`.
+        runs_apart: runs live in a process of their own.
         geometry: the window's place and docks, as Qt saved them, in base 64; "" for none.
         record_folder: where answers were recorded last, "" for nowhere yet.
     """
@@ -33,6 +34,7 @@ class Settings(BaseModel):
     theme: str = DARK.name
     text_scale: float = Field(1.0, ge=0.5, le=3.0, allow_inf_nan=False)
     recent: tuple[str, ...] = ()
+    runs_apart: bool = False
     geometry: str = ""
     record_folder: str = ""
 

@@ -28,6 +28,7 @@ from aiflow_studio.app.options import Options
 from aiflow_studio.app.screenshot import take
 from aiflow_studio.app.settings import SettingsFile
 from aiflow_studio.app.studio import Studio
+from aiflow_studio.runs.child import ChildHost
 from aiflow_studio.runs.embedded import EmbeddedHost
 from aiflow_studio.ui.look import icon
 from aiflow_studio.ui.theme import DARK, THEMES
@@ -83,7 +84,8 @@ async def _live(app: QApplication, options: Options, crash: CrashReporter) -> in
     # A picture shows what a first start shows, on every machine.
     forgets = options.safe or options.screenshot is not None
     settings = SettingsFile(None) if forgets else SettingsFile.of_this_user()
-    studio = Studio(app, catalog, EmbeddedHost(catalog), settings, crash)
+    hosts = EmbeddedHost(catalog), ChildHost(catalog)
+    studio = Studio(app, catalog, hosts[0], settings, crash, apart=hosts[1])
     try:
         if options.theme is not None:
             studio.look.set_theme(THEMES[options.theme])

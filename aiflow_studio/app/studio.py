@@ -35,6 +35,7 @@ from aiflow_studio.app.menus import (
 )
 from aiflow_studio.app.recording import RecordSwitch
 from aiflow_studio.app.settings import SettingsFile
+from aiflow_studio.app.tuning import LiveTuning
 from aiflow_studio.app.window import MainWindow, Panels
 from aiflow_studio.canvas.controller import CanvasController
 from aiflow_studio.canvas.intents import LooseWire
@@ -61,6 +62,8 @@ CLOSING_S = 3.0
 _PLOT_EVERY = 2
 _STATE_VERSION = 1
 _CLIPPED = 300
+#: Where runs live -> what the menu calls it.
+PLACES = {"here": "In this window", "apart": "In a process of its own"}
 #: Stands between the place of the window and that of its docks.
 _BETWEEN = b"\0docks\0"
 
@@ -77,6 +80,7 @@ class Studio(QObject):
         host: where runs live.
         settings: what is remembered between starts.
         crash: told of every error that nobody caught.
+        apart: where runs live that are to have a process of their own; None is `host`.
     """
 
     def __init__(
@@ -86,8 +90,10 @@ class Studio(QObject):
         host: RunHost,
         settings: SettingsFile,
         crash: CrashReporter,
+        apart: RunHost | None = None,
     ) -> None:
         super().__init__()
+        self._hosts = {"here": host, "apart": apart or host}
         self._settings_file = settings
         self._settings = settings.read()
         self._is_closing = self._is_leaving = False
@@ -234,6 +240,10 @@ class Studio(QObject):
         self.runs.phase_changed.connect(self._show_phase)
         self.runs.refused.connect(self._refuse_run)
         self.bar.strategy_chosen.connect(self._show_situation)
+        self.tuning = LiveTuning(self.document, self.runs, self.errands.run, self)
+        self.tuning.tuned.connect(self._tell_tuned)
+        self.tuning.refused.connect(lambda sentence: self.bar.say(sentence, "error"))
+        self._choose_place("apart" if self._settings.runs_apart else "here")
 
     def _wire_window(self) -> None:
         self.window.close_asked.connect(lambda: self.errands.run(self.close(), "close"))
@@ -258,6 +268,7 @@ class Studio(QObject):
         fill_choice(
             menus["strategy"], {name: name for name in STRATEGIES}, self.bar.choose_strategy
         )
+        fill_choice(menus["place"], PLACES, self._choose_place)
         fill_panels(menus["panels"], self.window.docks())
 
     def _run_handler(self, name: str) -> None:
@@ -376,6 +387,16 @@ class Studio(QObject):
         show_choice(self.book.submenus["theme"], theme.name)
 
     # Run
+
+    def _choose_place(self, place: str) -> None:
+        """Let runs live here or in a process of their own, from the next start on."""
+        self.runs.use(self._hosts[place])
+        self._settings = self._settings.model_copy(update={"runs_apart": place == "apart"})
+        show_choice(self.book.submenus["place"], place)
+
+    def _tell_tuned(self, sentence: str) -> None:
+        self.bar.say(sentence, "ok")
+        self._show_situation()
 
     def _begin_run(self) -> None:
         self._samples = 0

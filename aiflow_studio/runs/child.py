@@ -74,6 +74,8 @@ class ChildHost(RemoteHost):
         # What asks a server asks once: going on until somebody stops it may cost money.
         if request.repeats and not asks_a_server(plan):
             arguments.append("--repeat")
+        if request.record_to:
+            arguments += ["--record", request.record_to]
         self._snapshot, self._error, self._task = None, None, None
         self._said.clear()
         self._token = new_token()

@@ -38,7 +38,8 @@ class RunController(QObject):
     ```
 
     Signals:
-        started(RunRequest): a run has begun; what was shown of the last one is old.
+        started(RunRequest): a run has begun, or one of somebody else is followed (with an
+            empty graph); what was shown of the last one is old.
         phase_changed(str): the phase is another, see the diagram.
         sampled(Snapshot): new numbers.
         shown(list): new `OutputLine`s of sinks, oldest first.
@@ -53,7 +54,7 @@ class RunController(QObject):
 
     def __init__(self, host: RunHost, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._host = host
+        self._home = self._host = host
         self._request: RunRequest | None = None
         self._phase: Phase = "idle"
         self._snapshot: Snapshot | None = None
@@ -78,6 +79,11 @@ class RunController(QObject):
         return self._phase in ACTIVE
 
     @property
+    def host(self) -> RunHost:
+        """Who has the run at hand, or had the last one: to be asked about it."""
+        return self._host
+
+    @property
     def request(self) -> RunRequest | None:
         """What the run at hand, or the last one, was started with."""
         return self._request
@@ -91,20 +97,31 @@ class RunController(QObject):
         """Start a run, unless one is going on or `close` was called; say whether it began."""
         if self.is_active or self._is_closed:
             return False
+        self._host = self._home
         try:
             self._host.start(request)
         except AiFlowError as error:
             self.refused.emit(str(error))
             return False
-        self._request = request
-        self._seen = 0
-        self._snapshot = None
-        self.history.clear()
-        self.started.emit(request)
-        self._set_phase("running")
-        self._timer.start()
-        self.sample()
+        self._begin(request)
         return True
+
+    def use(self, host: RunHost) -> None:
+        """Let another host have the next run; the one at hand stays where it is."""
+        self._home = host
+
+    def follow(self, host: RunHost) -> bool:
+        """Show a run that was started elsewhere, unless one is going on; say whether it is."""
+        if self.is_active or self._is_closed:
+            return False
+        self._host = host
+        self._begin(None)
+        return True
+
+    def amend(self, request: RunRequest) -> None:
+        """Take note that what runs is not what it was started with: it has been tuned."""
+        if self._request is not None:
+            self._request = request
 
     def drain(self) -> None:
         """Let what is inside come out, then end."""
@@ -138,6 +155,16 @@ class RunController(QObject):
         async with self._turn:
             await self._end()
             return mine == self._restarts_asked and self.start(request)
+
+    def _begin(self, request: RunRequest | None) -> None:
+        self._request = request
+        self._seen = 0
+        self._snapshot = None
+        self.history.clear()
+        self.started.emit(request or RunRequest(graph=""))
+        self._set_phase("running")
+        self._timer.start()
+        self.sample()
 
     async def _end(self) -> None:
         await self._host.kill()

@@ -10,10 +10,21 @@ from enum import StrEnum
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 #: What the studio's own files are called in a file dialog.
 GRAPH_FILTER = "Graphs (*.aiflow.json);;JSON (*.json);;All files (*)"
+_LETTERS_WIDE = 56
 #: Appended to a name that was typed without any ending.
 GRAPH_SUFFIX = ".aiflow.json"
 
@@ -83,6 +94,43 @@ async def ask_yes_no(parent: QWidget, title: str, question: str, yes: str) -> bo
     box.buttonClicked.connect(lambda button: clicked.append(button is go_on))
     await ask(box)
     return clicked == [True]
+
+
+async def ask_where_to_attach(parent: QWidget) -> tuple[str, str] | None:
+    """Ask for a run's address and its token, "" for the usual one; None where nobody wants it."""
+    dialog = QDialog(parent)
+    dialog.setObjectName("ask-where-to-attach")
+    dialog.setWindowTitle("Attach to a run")
+    address, token = QLineEdit(), QLineEdit()
+    address.setObjectName("attach.address")
+    address.setPlaceholderText("127.0.0.1:8701")
+    token.setObjectName("attach.token")
+    token.setEchoMode(QLineEdit.EchoMode.Password)
+    token.setPlaceholderText("found by itself for a run of yours")
+    note = QLabel(
+        "A run that was started with aiflow run --serve tells its address and its token when it"
+        " begins. Leaving it here does not end it."
+    )
+    note.setWordWrap(True)
+    note.setProperty("tone", "muted")
+    form = QFormLayout()
+    form.addRow("Address", address)
+    form.addRow("Token", token)
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+    attach = buttons.addButton("Attach", QDialogButtonBox.ButtonRole.AcceptRole)
+    attach.setEnabled(False)
+    attach.setDefault(True)
+    address.textChanged.connect(lambda text: attach.setEnabled(bool(text.strip())))
+    buttons.accepted.connect(dialog.accept)
+    buttons.rejected.connect(dialog.reject)
+    column = QVBoxLayout(dialog)
+    column.addWidget(note)
+    column.addLayout(form)
+    column.addWidget(buttons)
+    dialog.setMinimumWidth(_LETTERS_WIDE * dialog.fontMetrics().averageCharWidth())
+    if await ask(dialog) != QDialog.DialogCode.Accepted:
+        return None
+    return address.text().strip(), token.text()
 
 
 async def ask_for_file(parent: QWidget, title: str, folder: str) -> Path | None:
