@@ -122,3 +122,16 @@ def test_a_program_offers_its_own_functions() -> None:
     with pytest.raises(ValueError, match="there is a tool mine already"):
         with_tools(catalog, mine)
     assert with_tools(CATALOG) is CATALOG
+
+
+def test_the_readmes_tools_are_offered_as_it_says(tmp_path: Path) -> None:
+    """Its file, as it is printed."""
+    readme = (Path(__file__).parents[3] / "runtime" / "README.md").read_text(encoding="utf-8")
+    _, _, rest = readme.partition("```python\n# own_tools.py\n")
+
+    catalog = with_file(CATALOG, written(tmp_path, rest.partition("```")[0]))
+
+    offers = catalog.resources["tools"].offered  # type: ignore[attr-defined]
+    assert set(offers) == {"word_count", "files"}
+    assert offers["word_count"]("one two") == 2
+    assert offers["word_count"].spec.parameters["required"] == ["text"]
