@@ -118,6 +118,10 @@ def test_who_barges_in_cuts_the_voice_and_hears_the_next_answer(
     assert 3.5 < cut_s < 5
     assert called.out.count("Mix five hundred") == 2
     assert called.out.count("bread has left it") == 1
+    drained = aiflow("run", path, "--clock", "virtual", "--policy", "speech.cancel=drain").out
+    # What was being said, and the two in the queue.
+    assert drained.index("Fold the dough") < drained.rindex("Mix five hundred")
+    assert drained.count("bread has left it") == 1
 
 
 @needs_processes
