@@ -14,6 +14,8 @@ AiFlowError
 │   ├── QueueOverflowError      a full queue whose overflow is `error` refused an event
 │   ├── LoopOverflowError       more came back over a feedback edge than has a place
 │   ├── HopsSpentError          an event came back more often than its feedback edge lets it
+│   ├── JoinOverflowError       a branch has more to send of one item than its join can hold
+│   ├── UnmatchedError          nothing came that an event could be paired with
 │   ├── DeadlockError           guardians wait for one another in a ring
 │   ├── StallError              an operator call outlasted a deadline
 │   ├── BlockedLoopError        something kept an event loop from everything else
@@ -227,6 +229,41 @@ class HopsSpentError(EngineError):
         )
         self.edge = edge
         self.hops = hops
+
+
+class JoinOverflowError(EngineError):
+    """A branch sends more of one item than the join behind it can hold.
+
+    Attributes:
+        node: the join. `edge`: over which it came.
+        max_parts: parts that may be kept beside the queue.
+    """
+
+    def __init__(self, node: str, edge: str, max_parts: int) -> None:
+        super().__init__(
+            f"node {node} waits for the rest of what comes over {edge}, and holds {max_parts}"
+            " parts of it already beside its queue; raise its max_parts or queue_capacity, or"
+            " send less of one item"
+        )
+        self.node = node
+        self.edge = edge
+        self.max_parts = max_parts
+
+
+class UnmatchedError(EngineError):
+    """A join was told to pair every event, and nothing came that one could be paired with.
+
+    Attributes:
+        node: the join. `edge`: over which the event came.
+    """
+
+    def __init__(self, node: str, edge: str) -> None:
+        super().__init__(
+            f"node {node} got an event over {edge} and nothing to pair it with; let the branches"
+            " send alike, or set leftover to drop"
+        )
+        self.node = node
+        self.edge = edge
 
 
 class DeadlockError(EngineError):

@@ -155,6 +155,19 @@ class SafetyLabel(Payload, frozen=True):
     raw: Mapping[str, Any] | None = None
 
 
+class Joined(Payload, frozen=True):
+    """What a join has brought together.
+
+    Attributes:
+        parts: in-port -> its payloads, in the order in which they came; none where nothing did.
+        text: their texts, joined. `data`: in-port -> the text of its payloads.
+    """
+
+    parts: Mapping[str, tuple[Any, ...]]
+    text: str = ""
+    data: Mapping[str, str] = {}
+
+
 class Audio(Payload, frozen=True):
     """A piece of sound: signed 16-bit little-endian mono samples."""
 

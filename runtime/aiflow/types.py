@@ -45,6 +45,7 @@ TOOL_RESULT = PortType("tool-result")
 TOOL = PortType("tool", (TOOL_FRAGMENT, TOOL_CALL, TOOL_RESULT))
 RETRIEVAL = PortType("retrieval")
 SAFETY = PortType("safety")
+JOINED = PortType("joined")
 AUDIO = PortType("audio")
 CONTROL = PortType("control")
 DEAD_LETTER = PortType("dead-letter")
@@ -61,6 +62,7 @@ BUILTIN: tuple[PortType, ...] = (
     TOOL,
     RETRIEVAL,
     SAFETY,
+    JOINED,
     AUDIO,
     CONTROL,
     DEAD_LETTER,

@@ -18,6 +18,7 @@ from aiflow.compiler.checks import (
     capacity,
     cycles,
     injection,
+    joins,
     policies,
     promises,
     retries,
@@ -41,7 +42,7 @@ ClockName = Literal["real", "virtual"]
 #: Every check, in the order of its code's family.
 CHECKS: tuple[Check, ...] = (
     *(structure.CHECKS + types.CHECKS + policies.CHECKS + promises.CHECKS),
-    *(retries.CHECKS + cycles.CHECKS + injection.CHECKS + capacity.CHECKS),
+    *(retries.CHECKS + cycles.CHECKS + joins.CHECKS + injection.CHECKS + capacity.CHECKS),
 )
 _RANK = {severity: rank for rank, severity in enumerate(Severity)}
 

@@ -13,7 +13,7 @@ from typing import Any
 from aiflow.compiler.order import cycles, topological
 from aiflow.compiler.values import Flaw, made, validated
 from aiflow.graph.model import Edge, Graph, Node, PortRef, Resource
-from aiflow.operators.base import Operator, Port
+from aiflow.operators.base import Operator, Port, Source
 from aiflow.operators.registry import Catalog
 from aiflow.policies import Policy, SideEffects
 from aiflow.resources import Resource as ResourceType
@@ -178,6 +178,16 @@ def output_type(node: ResolvedNode, port: Port, types: dict[str, PortType]) -> P
         return port.type
     narrower = least_common(arriving)
     return narrower if port.type.accepts(narrower) else port.type
+
+
+def conversations_at_once(resolved: Resolved) -> int:
+    """Return how many conversations may be active at once, as the graph and sources declare."""
+    most = 1
+    for node in resolved.nodes.values():
+        if isinstance(node.operator, Source):
+            count, _ = made(node.operator.conversations)
+            most = max(most, count or 1)
+    return min(most, max(1, resolved.graph.max_conversations))
 
 
 def is_type_known(node: ResolvedNode, name: str) -> bool:

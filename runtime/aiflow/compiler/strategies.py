@@ -142,6 +142,8 @@ def _callback(plan: Plan) -> Plan:
     for id, node in plan.nodes.items():
         # Each input needs a place of its own in the queue, and so does what comes back.
         places = max(1, len(node.inputs)) + returns.get(id, 0)
+        if node.operator.joins() is not None:
+            places *= plan.max_conversations
         nodes[id] = replace(
             node,
             policy=node.policy.model_copy(update={**one, "queue_capacity": places}),

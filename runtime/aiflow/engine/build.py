@@ -11,10 +11,11 @@ from aiflow.engine.cells import EdgeState, Guardian, Kernel, Runner
 from aiflow.engine.feedback import build_loops
 from aiflow.engine.gates import Rows
 from aiflow.engine.inline import InlineRunner
+from aiflow.engine.joins import build_joins
 from aiflow.engine.limits import set_way
 from aiflow.engine.sources import SourceRunner
 from aiflow.engine.workers import WorkerRunner
-from aiflow.operators.base import Operator
+from aiflow.operators.base import Operator, Source
 
 #: The largest k that a policy allows.
 _MOST_WORKERS = 1024
@@ -28,6 +29,7 @@ def build_guardians(plan: Plan, kernel: Kernel, executor: Executor | None) -> di
     """
     guardians = {node.id: _guardian(node, kernel, executor) for node in plan.nodes.values()}
     kernel.loops = build_loops(plan, guardians)
+    build_joins(plan, guardians, _turns_at_once(plan))
     for guardian in guardians.values():
         guardian.keeps_runs = _keeps_runs(guardian, plan, guardians)
     return guardians
@@ -39,6 +41,13 @@ def build_edges(plan: Plan) -> dict[str, EdgeState]:
         edge.id: EdgeState(edge, _row_of(edge, plan.nodes[edge.target]))
         for edge in plan.edges.values()
     }
+
+
+def _turns_at_once(plan: Plan) -> int:
+    """Return how many turns may be open at once, as far as the sources declare."""
+    sources = [each.operator for each in plan.nodes.values() if isinstance(each.operator, Source)]
+    declared = max((source.conversations() for source in sources), default=1)
+    return max(1, min(plan.max_conversations, declared))
 
 
 def _row_of(edge: EdgePlan, target: NodePlan) -> int:

@@ -128,9 +128,11 @@ class Gate(Protocol):
 
     Attributes:
         picks: it may pass by what waits, so that everything has to go through the queue.
+        in_turn: those who wait for a place get one in the order in which they came.
     """
 
     picks: bool
+    in_turn: bool
 
     def has_place(self, lane: Lane, edge: EdgeState, event: Event) -> bool:
         """Say whether there is a place for an event that comes over this edge."""
@@ -146,6 +148,10 @@ class Gate(Protocol):
 
     def take(self, lane: Lane, at: float) -> tuple[Event, EdgeState] | None:
         """Take what is to be begun next of a lane; None where nothing may be yet."""
+        ...
+
+    def stir(self, lane: Lane) -> None:
+        """Note that a watermark of a lane may have moved."""
         ...
 
     def share_out(self, capacity: int | None) -> None:
@@ -374,6 +380,7 @@ class Route:
             `backwards` all, the first last, so that what runs inline of it is run first.
         returns: likewise over the feedback edges, which hold nobody back and tell no end.
         leads_on: there is any edge.
+        must_count: an event that goes on has to be counted here, for a join that is told.
         lane, edge: the way an event may take inline: the only edge, into a node with one
             in-port, and watched by nobody; None where that is not so.
     """
@@ -384,6 +391,7 @@ class Route:
         "hops",
         "lane",
         "leads_on",
+        "must_count",
         "owner",
         "port",
         "returns",
@@ -394,6 +402,7 @@ class Route:
         self.owner = owner
         self.port = port
         self.leads_on = bool(hops)
+        self.must_count = False
         self.returns = tuple(hop for hop in hops if hop[0].feedback is not None)
         self.hops = hops = tuple(hop for hop in hops if hop[0].feedback is None)
         self.backwards = hops[::-1]
@@ -405,7 +414,7 @@ class Route:
     def refresh(self) -> None:
         """Find the inline way anew, after somebody began or ceased to look, or a lane died."""
         self.lane = self.edge = None
-        if len(self.hops) != 1 or self.returns:
+        if len(self.hops) != 1 or self.returns or self.must_count:
             return
         edge, lane = self.hops[0]
         is_watched = edge.tap is not None or lane.guardian.kernel.log is not None
@@ -427,6 +436,8 @@ class Lane:
         is_dead: what comes back is discarded too: cancelled, or failed here.
         before: the routes that lead here.
         circle: the rounds of the loop that the node is part of, None elsewhere.
+        joins: lanes behind this one that must be told when a watermark may have moved.
+        store: in a join, entries that had to make room in their row; part of `depth`.
         quick: an event without outputs can be settled by counting it.
         plain: class of payloads known to be returned bare; `checked`: of the payload last seen
             to be one, in whatever way it was returned.
@@ -448,6 +459,7 @@ class Lane:
         "is_closed",
         "is_dead",
         "is_shut",
+        "joins",
         "keep_from",
         "last",
         "open_edges",
@@ -464,6 +476,7 @@ class Lane:
         "sequence",
         "service",
         "source",
+        "store",
         "terminal",
         "turn",
         "waiting",
@@ -500,6 +513,8 @@ class Lane:
         self.parts_kept = 256
         self.before: list[Route] = []
         self.circle: Circle | None = None
+        self.joins: tuple[Lane, ...] = ()
+        self.store: list[Entry] = _NO_STORE
         self.routes: dict[str, Route] = {}
         self.route: Route | None = None
 
@@ -522,10 +537,14 @@ class Lane:
         """Return what has waited longest; the lane must have something waiting."""
         if len(self.queues) == 1:
             return self.queues[0][0]
-        return min((queue[0] for queue in self.queues if queue), key=_stamp_of)
+        heads = [queue[0] for queue in self.queues if queue]
+        return min((*heads, *self.store), key=_stamp_of)
 
 
 Entry = tuple[Event, float, EdgeState, int]
+
+#: The store of lanes that have none; never written to.
+_NO_STORE: list[Entry] = []
 
 
 def _stamp_of(entry: Entry) -> int:
@@ -697,6 +716,7 @@ class Guardian:
         "max_outputs",
         "meter_at",
         "node",
+        "notices",
         "opened",
         "outputs",
         "overflow",
@@ -793,6 +813,11 @@ class Guardian:
         self.backpressured_s = 0.0
         self.window_blocked_s = 0.0
         self.first_at_s: float | None = None
+        self.notices: dict[str, int] = {}
+
+    def note(self, what: str) -> None:
+        """Count what a person should hear of after the run."""
+        self.notices[what] = self.notices.get(what, 0) + 1
 
     def refresh(self) -> None:
         """Find anew whether an arrival may run inline; after every change of what it is of."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from aiflow.compiler.order import cycles
 from aiflow.engine.cells import Guardian, Turn
 from aiflow.errors import DeadlockError
 
 
 def find_deadlock(guardians: Mapping[str, Guardian], turns: Iterable[Turn]) -> DeadlockError | None:
     """Return an error that names the ring of waiting nodes, None where nothing is open."""
+    turns = tuple(turns)
     waits = {
         guardian.id: [call.waits_at[1].guardian.id for call in guardian.parked if call.waits_at]
         for guardian in guardians.values()
     }
-    ring = _ring({node: targets for node, targets in waits.items() if targets})
+    ring = _ring(waits) or _ring(_with_joins(waits, turns))
     if ring:
         detail = ", ".join(
             f"{node}: {guardians[node].depth} of {guardians[node].queue_capacity} waiting"
@@ -30,6 +32,21 @@ def find_deadlock(guardians: Mapping[str, Guardian], turns: Iterable[Turn]) -> D
     if ring:
         return DeadlockError(ring, "each waits for the end of the turn on an edge from the next")
     return None
+
+
+def _with_joins(waits: Mapping[str, list[str]], turns: Iterable[Turn]) -> dict[str, list[str]]:
+    """Return the same where joins, too, wait: for whatever may still come of a branch."""
+    found = {node: list(targets) for node, targets in waits.items()}
+    for turn in turns:
+        for lane in turn.lanes.values():
+            is_join = any(lane in before.joins for before in turn.lanes.values())
+            # Who is held back by a queue waits for that; who has nothing to do, for the next.
+            if (is_join and lane.depth) or (lane.joins and not waits[lane.guardian.id]):
+                owners = (turn.lanes[route.owner] for route in lane.before)
+                found[lane.guardian.id] += [
+                    owner.guardian.id for owner in owners if not owner.is_closed
+                ]
+    return found
 
 
 def _waits_for_end(turns: Iterable[Turn]) -> dict[str, list[str]]:
@@ -46,13 +63,5 @@ def _waits_for_end(turns: Iterable[Turn]) -> dict[str, list[str]]:
 
 def _ring(waits: Mapping[str, list[str]]) -> list[str]:
     """Return nodes each of which waits for the next, and the last for the first."""
-    for start in waits:
-        path = [start]
-        while True:
-            following = next((node for node in waits[path[-1]] if node in waits), None)
-            if following is None:
-                break
-            if following in path:
-                return path[path.index(following) :]
-            path.append(following)
-    return []
+    rings = cycles({node: [each for each in waits[node] if each in waits] for node in waits})
+    return rings[0] if rings else []

@@ -197,18 +197,20 @@ def _take_first(lane: Lane, at: float) -> tuple[Event, EdgeState]:
 def _take_chosen(guardian: Guardian, at: float) -> tuple[Lane, Event, EdgeState] | None:
     """Take the next that may be begun; lanes of which nothing may are passed by."""
     ready, gate = guardian.ready, guardian.gate
-    for _ in range(len(ready)):
-        lane = ready.popleft()
+    for lane in tuple(ready):
         taken = None
         if may_begin(guardian, lane):
-            taken = _take_first(lane, at) if gate is None else gate.take(lane, at)
-        if lane.depth:
-            ready.append(lane)
+            taken = gate.take(lane, at) if gate is not None else _take_first(lane, at)
+        if ready and ready[0] is lane:  # else its turn has failed meanwhile
+            ready.popleft()
+            if lane.depth:
+                ready.append(lane)
         if taken is not None:
             guardian.dispatched += 1
             lane.dispatched += 1
-            if guardian.waiters:
-                admit(guardian, at)
+        if guardian.waiters:
+            admit(guardian, at)
+        if taken is not None:
             return lane, *taken
     return None
 
@@ -276,8 +278,9 @@ def _next_waiter(guardian: Guardian) -> Call | None:
         assert call.pending is not None
         if lane.is_shut or guardian.may_queue(lane, edge, call.pending):
             return call
-        # Invariant: who came later for the same places comes later.
-        refused.add((lane, edge.port))
+        if guardian.gate is None or guardian.gate.in_turn:
+            # Invariant: who came later for the same places comes later.
+            refused.add((lane, edge.port))
     return None
 
 

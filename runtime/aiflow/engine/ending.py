@@ -8,6 +8,7 @@ exactly once, after its data, and passes it on once.
 from __future__ import annotations
 
 from aiflow.engine.cells import Lane, Terminal
+from aiflow.engine.waking import tell_joins
 from aiflow.policies import Cancel
 
 
@@ -62,6 +63,8 @@ def _close(lane: Lane) -> None:
     for route in lane.routes.values():
         for _edge, target in route.hops:
             kernel.runlist.push(edge_ended, target, lane.terminal)
+    if lane.joins:
+        tell_joins(lane)
     turn = lane.turn
     turn.open_lanes -= 1
     if lane.guardian.has_store:

@@ -85,4 +85,8 @@ def _purge(lane: Lane, at: float) -> None:
             entry[2].purged += 1
             forget(lane, entry)
             count(lane, entry[0], Settled.CANCELLED, at)
+    for entry in lane.store:
+        lane.depth -= 1
+        count(lane, entry[0], Settled.CANCELLED, at)
+    lane.store = []
     leave(lane, purged)

@@ -28,6 +28,7 @@ class Rows:
     """
 
     picks = False
+    in_turn = True
 
     def __init__(self, guardian: Guardian, returns: int | None = None) -> None:
         self.guardian = guardian
@@ -87,6 +88,9 @@ class Rows:
         self.depths[row] -= 1
         if not lane.queues[row]:
             self.turns[row] -= 1
+
+    def stir(self, lane: Lane) -> None:
+        """Do nothing: a queue that takes each event alone waits for no watermark."""
 
     def take(self, lane: Lane, at: float) -> tuple[Event, EdgeState] | None:
         """Take what is to be begun next of a lane: what has waited longest."""

@@ -11,6 +11,7 @@ from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_lane
 from aiflow.engine.settling import leave
 from aiflow.engine.waiting import forget, is_awaited
+from aiflow.engine.waking import tell_joins
 from aiflow.errors import EngineError, LoopOverflowError, QueueOverflowError
 from aiflow.events import is_droppable
 from aiflow.policies import Overflow
@@ -107,3 +108,5 @@ def _count(lane: Lane, event: Event, reason: str, at: float) -> None:
     guardian.dropped[reason] = guardian.dropped.get(reason, 0) + 1
     if guardian.kernel.log is not None:
         guardian.kernel.log.settled(guardian.id, event, f"dropped: {reason}", at)
+    if lane.joins:
+        tell_joins(lane)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from aiflow.engine.cells import Call, Event, Guardian, Lane, Settled
 from aiflow.engine.ending import try_close
 from aiflow.engine.waiting import unpark
-from aiflow.engine.waking import wake
+from aiflow.engine.waking import tell_joins, wake
 from aiflow.events import Control
 
 _WORDS = {Settled.PROCESSED: "processed", Settled.FAILED: "failed", Settled.CANCELLED: "cancelled"}
@@ -43,6 +43,7 @@ def settle(call: Call, outcome: Settled, at: float) -> None:
         if not call.is_measured:
             guardian.service.record(call.spent_s)
         leave(lane, 1 + call.extra)
+        call.extra = 0  # an output that has just left may still be told of
         count(lane, call.event, outcome, at)
     if was_head and lane.calls and guardian.keeps_order:
         guardian.kernel.runlist.push(guardian.runner.resume, lane.head(), None)
@@ -138,6 +139,8 @@ def count(lane: Lane, event: Event, outcome: Settled, at: float) -> None:
         guardian.cancelled += 1
     if guardian.kernel.log is not None:
         guardian.kernel.log.settled(guardian.id, event, _WORDS[outcome], at)
+    if lane.joins:
+        tell_joins(lane)
 
 
 def _note_first(lane: Lane, event: Event, at: float) -> None:
@@ -146,7 +149,7 @@ def _note_first(lane: Lane, event: Event, at: float) -> None:
         return
     guardian, turn = lane.guardian, lane.turn
     lane.awaits_first = False
-    lane.quick = guardian.kernel.log is None
+    lane.quick = guardian.kernel.log is None and not lane.joins
     asked_at = turn.marks.get(event.source, {}).get("request_sent", turn.opened_at)
     took_s = at - asked_at
     if guardian.first_at_s is None or took_s < guardian.first_at_s:

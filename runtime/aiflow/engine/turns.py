@@ -11,6 +11,7 @@ from aiflow.compiler.plan import NodePlan, Plan
 from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.engine.cells import EdgeState, Guardian, Kernel, Lane, Route, Terminal, Turn
 from aiflow.engine.conversations import number_of
+from aiflow.engine.joins import watch_joins
 from aiflow.engine.outputs import Outputs
 from aiflow.engine.scopes import EngineScope
 from aiflow.engine.sources import Stream, open_stream, takes_turns
@@ -88,6 +89,7 @@ class Weaver:
             self._wire(lane, turn)
         for loop in self.kernel.loops:
             loop.open(turn)
+        watch_joins(turn)
         for node in sources:
             turn.lanes[node].open_edges = 1  # a source's stream stands for its in-edge
         turn.open_lanes = len(turn.lanes)

@@ -68,8 +68,11 @@ def is_awaited(lane: Lane, edge: EdgeState) -> bool:
 
     Each in-port has places of its own, so who waits at one never holds up another.
     """
-    if not lane.waiting or lane.guardian.gate is None:
+    gate = lane.guardian.gate
+    if not lane.waiting or gate is None:
         return lane.waiting > 0
+    if not gate.in_turn:
+        return False
     return any(
         call.waits_at is not None
         and call.waits_at[1] is lane

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from aiflow.engine.cells import Kernel
+from aiflow.engine.cells import Kernel, Lane
 
 
 async def sleep_until_woken(kernel: Kernel, future: asyncio.Future[None]) -> None:
@@ -29,3 +29,12 @@ def wake(kernel: Kernel, future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
         kernel.open_calls += 1
+
+
+def tell_joins(lane: Lane) -> None:
+    """Let the joins behind a lane look again: a watermark may have moved without an event."""
+    for join in lane.joins:
+        gate = join.guardian.gate
+        if gate is not None and (join.depth or join.waiting):
+            gate.stir(join)
+            join.guardian.runner.wake(join.guardian)

@@ -30,6 +30,17 @@ def input_watermark(lane: Lane, source: str) -> float:
     return min(before, default=inf)
 
 
+def row_marks(lane: Lane, source: str) -> list[float]:
+    """Return the watermark of each row of a lane's queue: what cannot arrive there any more."""
+    marks = _marks(lane.turn, source, until=lane.guardian.id)
+    rows = [inf] * len(lane.queues)
+    for route in lane.before:
+        for edge, target in route.hops:
+            if target is lane:
+                rows[edge.port] = min(rows[edge.port], marks.get(route.owner, inf))
+    return rows
+
+
 def _marks(turn: Turn, source: str, until: str) -> dict[str, float]:
     marks: dict[str, float] = {}
     arriving: dict[str, float] = {}
@@ -65,13 +76,17 @@ def _own_mark(lane: Lane, source: str, arriving: float) -> float:
 
 def _pending(lane: Lane, source: str) -> Iterator[int]:
     """Yield the sequences of a source's events that wait or are at work here."""
-    for queue in lane.queues:
-        for event, _since, _edge, _stamp in queue:
-            if event.source == source:
-                yield event.sequence
+    for queue in (*lane.queues, lane.store):
+        for entry in queue:
+            if entry[0].source == source:
+                yield entry[0].sequence
     for call in lane.calls:
-        if call.event is not None and call.event.source == source:
-            yield call.event.sequence
+        # What `finish` tells belongs to the event that came last.
+        event = call.scope.event if call.event is None else call.event
+        if event.source == source:
+            yield event.sequence
+    if lane.scope.event.source == source and lane in lane.guardian.finishing:
+        yield lane.scope.event.sequence
     claimed = lane.guardian.claimed
     if claimed is not None and claimed.source == source:
         yield claimed.sequence

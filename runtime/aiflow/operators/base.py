@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -72,6 +72,21 @@ class NextTurn:
     """
 
     barge_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """How a node brings together what comes by its different in-ports.
+
+    Attributes:
+        mode: `all` parts of one (source, sequence), or `zip`, one event of each port.
+        is_strict: an event that nothing can be paired with fails the conversation.
+        max_parts: parts of one conversation that `all` may keep beside the queue.
+    """
+
+    mode: Literal["all", "zip"]
+    is_strict: bool = False
+    max_parts: int = 0
 
 
 P = TypeVar("P", bound=Params)
@@ -145,6 +160,10 @@ class Operator(Generic[P]):
     def kept_events(self) -> int:
         """Return how many events one conversation may keep in the state, for the bound."""
         return 0
+
+    def joins(self) -> Joining | None:
+        """Return how in-ports are joined; `process` then gets a `Joined`. None: one by one."""
+        return None
 
     def service_time_s(self) -> float | None:
         """Return the time per event that the params declare, None where they say nothing."""

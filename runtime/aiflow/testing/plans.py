@@ -13,6 +13,7 @@ from contextlib import aclosing
 from typing import Any
 
 from aiflow.compiler.bound import plan_bound
+from aiflow.compiler.order import topological
 from aiflow.compiler.plan import EdgePlan, NodePlan, Plan, ResourcePlan
 from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.graph.model import Feedback
@@ -59,6 +60,7 @@ class PlanBuilder:
         *,
         finish: Callable[[Scope], Any] | None = None,
         state: Callable[[], Any] | None = None,
+        state_mode: str | None = None,
         inputs: tuple[str, ...] = ("in",),
         outputs: tuple[str, ...] = ("out",),
         max_outputs: int = 1,
@@ -68,7 +70,12 @@ class PlanBuilder:
         unlimited: bool = False,
         **policy: Any,
     ) -> PlanBuilder:
-        """Add a node; `process` takes a payload, or a payload and the scope."""
+        """Add a node; `process` takes a payload, or a payload and the scope.
+
+        `state` makes a new state, `state_mode` is the policy's word for what it allows.
+        """
+        if state_mode is not None:
+            policy["state"] = state_mode
         operator = make_operator(
             id,
             process,
@@ -134,7 +141,7 @@ class PlanBuilder:
 
     def build(self, *, strategy: str = "aiflow") -> Plan:
         """Return the plan, with its bound."""
-        nodes = {id_: self._node(id_, *entry) for id_, entry in self._nodes.items()}
+        nodes = {id_: self._node(id_, *self._nodes[id_]) for id_ in self._order()}
         plan = Plan(
             "by hand",
             nodes,
@@ -153,6 +160,17 @@ class PlanBuilder:
             plan_bound(plan.nodes.values(), plan.max_conversations),
             plan.strategy,
         )
+
+    def _order(self) -> list[str]:
+        """Return the nodes as they were added, where each comes after those before it."""
+        ahead = [edge for edge in self._edges.values() if edge.feedback is None]
+        place = {node: number for number, node in enumerate(self._nodes)}
+        if all(place[edge.source] < place[edge.target] for edge in ahead):
+            return list(self._nodes)
+        behind: dict[str, list[str]] = {node: [] for node in self._nodes}
+        for edge in ahead:
+            behind[edge.source].append(edge.target)
+        return topological(behind)
 
     def _node(
         self, id_: str, operator: Operator[Any], policy: Policy, more: Mapping[str, Any]

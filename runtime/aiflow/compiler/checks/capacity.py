@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from aiflow.compiler.diagnostics import Diagnostic
 from aiflow.compiler.findings import Check, Finding, fix
-from aiflow.compiler.resolved import Resolved, ResolvedNode
+from aiflow.compiler.resolved import Resolved, ResolvedNode, conversations_at_once
 from aiflow.compiler.values import made
 from aiflow.graph import edits
 from aiflow.graph.values import UNSET
@@ -63,7 +63,7 @@ def reorder_buffer_has_a_use(resolved: Resolved) -> Iterator[Diagnostic]:
     Remedy: leave reorder_capacity out, or use more workers.
     """
     found = Finding("AF602")
-    others = min(resolved.graph.max_conversations, _conversations(resolved)) - 1
+    others = conversations_at_once(resolved) - 1
     for node in resolved.nodes.values():
         policy = node.policy
         if policy is None or policy.retry.attempts > 1 or policy.workers > 1:
@@ -100,7 +100,7 @@ def conversations_have_places(resolved: Resolved) -> Iterator[Diagnostic]:
         max_conversations.
     """
     found = Finding("AF603")
-    active = min(resolved.graph.max_conversations, _conversations(resolved))
+    active = conversations_at_once(resolved)
     if active <= 1:
         return
     for node in resolved.nodes.values():
@@ -181,7 +181,7 @@ def _rates(resolved: Resolved) -> dict[str, float]:
     Never more than the truth: what nobody declares counts as nothing, what comes back by a
     feedback edge neither, and no node passes on more than it can carry itself.
     """
-    active = min(resolved.graph.max_conversations, _conversations(resolved))
+    active = conversations_at_once(resolved)
     reaching: dict[str, float] = {}
     for id in resolved.order:
         node = resolved.nodes[id]
@@ -217,13 +217,3 @@ def _service_s(node: ResolvedNode) -> float | None:
         return None
     service_s, _ = made(node.operator.service_time_s)
     return service_s
-
-
-def _conversations(resolved: Resolved) -> int:
-    """Return how many conversations a run opens, as its sources declare."""
-    most = 1
-    for node in resolved.nodes.values():
-        if isinstance(node.operator, Source):
-            count, _ = made(node.operator.conversations)
-            most = max(most, count or 1)
-    return most
