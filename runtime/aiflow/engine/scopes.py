@@ -68,6 +68,11 @@ class EngineScope(Scope):
         self._emit, self._show, self._keep, self._mark = emit, show, keep, mark
 
     @property
+    def source(self) -> str:  # type: ignore[override]
+        """The source where the event, or its first ancestor, began."""
+        return self.event.source
+
+    @property
     def sequence(self) -> int:  # type: ignore[override]
         """The event's sequence; in `finish` the last one seen."""
         return self.event.sequence

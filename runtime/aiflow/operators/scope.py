@@ -21,6 +21,8 @@ class Scope:
         number: the conversation's number in its session, from 1: which of its texts or prompts
             a source sends.
         port: name of the in-port the payload came in by; "" in a source and in `finish`.
+        source: id of the source where the event, or its first ancestor, began; sequences of two
+            sources have nothing to do with each other.
         sequence: the event's sequence; in `finish` the last one seen.
         attempt: number of this try, from 1.
         deadline: when this call is given up at the latest, on the session's clock; None where
@@ -54,6 +56,7 @@ class Scope:
         "random",
         "resources",
         "sequence",
+        "source",
         "state",
         "turn",
     )
@@ -73,6 +76,7 @@ class Scope:
         self.number = 1
         self.turn = 0
         self.port = ""
+        self.source = ""
         self.sequence = 0
         self.attempt = 1
         self.created_at = 0.0

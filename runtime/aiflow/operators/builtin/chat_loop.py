@@ -54,6 +54,9 @@ class Exchange:
     results: dict[str, ToolResult | None] = field(default_factory=dict)
 
 
+Exchanges = dict[tuple[str, int], Exchange]
+
+
 class ChatLoopParams(AskParams):
     """Parameters of `chat-loop`."""
 
@@ -135,8 +138,8 @@ class ChatLoop(Operator[ChatLoopParams]):
     # Results and remarks continue what was said before them.
     state = State.SERIALIZED
 
-    def new_state(self) -> dict[int, Exchange]:
-        """Return no exchanges: by the sequence of their prompt."""
+    def new_state(self) -> Exchanges:
+        """Return no exchanges: by the source and the sequence of their prompt."""
         return {}
 
     def kept_events(self) -> int:
@@ -168,7 +171,7 @@ class ChatLoop(Operator[ChatLoopParams]):
 
     def finish(self, scope: Scope) -> None:
         """Complain of calls that nobody answered."""
-        exchanges: dict[int, Exchange] = scope.state
+        exchanges: Exchanges = scope.state
         for exchange in exchanges.values():
             if exchange.results:
                 raise ValueError(
@@ -198,8 +201,8 @@ class ChatLoop(Operator[ChatLoopParams]):
                     yield Emit(port_of(each), each)
 
     def _exchange(self, payload: Message | Chunk | ToolResult, scope: Scope) -> Exchange:
-        exchanges: dict[int, Exchange] = scope.state
-        exchange = exchanges.get(scope.sequence) or Exchange()
+        exchanges: Exchanges = scope.state
+        exchange = exchanges.get((scope.source, scope.sequence)) or Exchange()
         if isinstance(payload, ToolResult):
             if payload.id not in exchange.results:
                 raise ValueError(
@@ -241,9 +244,10 @@ class ChatLoop(Operator[ChatLoopParams]):
 
     def _keep(self, exchange: Exchange, scope: Scope) -> None:
         """Keep the exchange as the newest; forget the oldest that waits for nothing."""
-        exchanges: dict[int, Exchange] = scope.state
-        exchanges.pop(scope.sequence, None)
-        exchanges[scope.sequence] = exchange
+        exchanges: Exchanges = scope.state
+        place = (scope.source, scope.sequence)
+        exchanges.pop(place, None)
+        exchanges[place] = exchange
         if len(exchanges) > self.params.max_exchanges:
             over = next((key for key, each in exchanges.items() if not each.results), None)
             if over is None:

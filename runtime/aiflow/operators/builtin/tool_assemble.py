@@ -61,6 +61,10 @@ class Answer:
     is_over_size: bool = False
 
 
+# By the source and the sequence at which each began.
+Answers = dict[tuple[str, int], Answer]
+
+
 class ToolAssembleParams(Params):
     """Parameters of `tool-assemble`."""
 
@@ -110,7 +114,7 @@ class ToolAssemble(Operator[ToolAssembleParams]):
     Params: ClassVar = ToolAssembleParams
     state = State.SERIALIZED
 
-    def new_state(self) -> dict[int, Answer]:
+    def new_state(self) -> Answers:
         """Return no answers: by the sequence at which each began."""
         return {}
 
@@ -124,39 +128,38 @@ class ToolAssemble(Operator[ToolAssembleParams]):
 
     def process(self, payload: ToolFragment | Control, scope: Scope) -> Iterator[ToolCall] | None:
         """Keep a piece; yield the calls of an answer that is over."""
-        answers: dict[int, Answer] = scope.state
+        answers: Answers = scope.state
         if isinstance(payload, ToolFragment):
-            self._add(payload, answers, scope.sequence)
+            self._add(payload, answers, scope)
             scope.keep_from(_first(answers))
             return None
         if payload.kind == "start":
-            answers[scope.sequence] = Answer()
+            answers[scope.source, scope.sequence] = Answer()
         if payload.kind != "finish":
             return None
-        choice = payload.data.get("choice", 0)
-        calls = self._taken(answers, scope.sequence, choice, payload.data.get("reason"))
+        place = _open_at(answers, scope)
+        choice, reason = payload.data.get("choice", 0), payload.data.get("reason")
+        calls = [] if place is None else self._taken(answers, place, choice, reason)
         scope.keep_from(_first(answers))
         return iter(calls) if calls else None
 
     def finish(self, scope: Scope) -> list[ToolCall]:
         """Return the calls of answers that never said that they were over."""
-        answers: dict[int, Answer] = scope.state
+        answers: Answers = scope.state
         calls = [
             call
-            for sequence in sorted(answers)
-            for choice in sorted({choice for choice, _ in answers[sequence].calls})
-            for call in self._taken(answers, sequence, choice, None)
+            for place in sorted(answers)
+            for choice in sorted({choice for choice, _ in answers[place].calls})
+            for call in self._taken(answers, place, choice, None)
         ]
         scope.keep_from(None)
         return calls
 
-    def _add(self, piece: ToolFragment, answers: dict[int, Answer], sequence: int) -> None:
-        answer = answers.get(sequence)
-        if answer is None:
-            # A source numbers each piece anew, so it belongs to the answer that is open.
-            answer = answers[max(answers)] if answers else answers.setdefault(sequence, Answer())
+    def _add(self, piece: ToolFragment, answers: Answers, scope: Scope) -> None:
+        place = _open_at(answers, scope) or (scope.source, scope.sequence)
+        answer = answers.setdefault(place, Answer())
         if answer.first is None:
-            answer.first = sequence
+            answer.first = scope.sequence
         call = answer.calls.setdefault((piece.choice, piece.index), OpenCall())
         if sum(len(each.calls) for each in answers.values()) > self.params.max_calls:
             raise ValueError(
@@ -170,30 +173,37 @@ class ToolAssemble(Operator[ToolAssembleParams]):
             call.add(piece)
 
     def _taken(
-        self, answers: dict[int, Answer], sequence: int, choice: int, reason: str | None
+        self, answers: Answers, place: tuple[str, int], choice: int, reason: str | None
     ) -> list[ToolCall]:
-        """Take the calls of one choice out of the answer that is over."""
-        begun = sequence if sequence in answers else max(answers, default=None)
-        if begun is None:
-            return []
-        answer = answers[begun]
+        """Take the calls of one choice out of an answer that is over."""
+        answer = answers[place]
         taken = sorted(key for key in answer.calls if key[0] == choice)
         calls = [answer.calls.pop(key).whole(choice) for key in taken]
-        for place, (key, call) in enumerate(zip(taken, calls, strict=True)):
-            is_last = place == len(calls) - 1
+        for number, (key, call) in enumerate(zip(taken, calls, strict=True)):
+            is_last = number == len(calls) - 1
             is_whole = reason not in _WITHDRAWN and not answer.is_over_size
             # An answer that was cut by its length may have been cut before the arguments began.
             is_whole = is_whole and not (reason == "length" and is_last and not call.arguments)
-            calls[place] = msgspec.structs.replace(
+            calls[number] = msgspec.structs.replace(
                 call,
                 id=call.id or f"call_{answer.first}_{key[1]}",
                 arguments=call.arguments if is_whole else None,
             )
         if not answer.calls:
-            del answers[begun]
+            del answers[place]
         return calls
 
 
-def _first(answers: dict[int, Answer]) -> int | None:
+def _open_at(answers: Answers, scope: Scope) -> tuple[str, int] | None:
+    """Return the place of the answer that an event belongs to; None where none is open.
+
+    A model that is asked gives all of an answer its prompt's sequence. A source numbers each
+    piece anew, so there it is the source's open answer.
+    """
+    own = (scope.source, scope.sequence)
+    return own if own in answers else max((p for p in answers if p[0] == own[0]), default=None)
+
+
+def _first(answers: Answers) -> int | None:
     """Return the sequence of the first piece that is kept; None without any."""
     return min((each.first for each in answers.values() if each.first is not None), default=None)

@@ -154,6 +154,17 @@ def test_a_remark_is_the_next_thing_said_about_the_same_prompt() -> None:
     assert loop.last_messages() == [("user", "New.")]
 
 
+def test_a_prompt_of_another_source_is_another_prompt() -> None:
+    """Though it has the same number there."""
+    loop = Loop(answer(Token("One.")), answer(Token("Two.")))
+
+    loop.feed(Message("First.", "user"))
+    loop.scope.source = "other"
+    loop.feed(Message("Second.", "user"))
+
+    assert loop.last_messages() == [("user", "Second.")]
+
+
 def test_sealed_reasoning_goes_back_with_the_call() -> None:
     """As its provider gave it."""
     seal = Control("notice", {"what": "signature", "data": "s1"})
@@ -289,7 +300,7 @@ def test_the_oldest_exchange_that_waits_for_nothing_is_forgotten() -> None:
     loop.feed(result("c1"))
 
     assert loop.last_messages()[0] == ("user", "0")
-    assert list(loop.scope.state) == [2, 0]
+    assert list(loop.scope.state) == [("", 2), ("", 0)]
 
 
 def test_more_waiting_exchanges_than_allowed_fail() -> None:

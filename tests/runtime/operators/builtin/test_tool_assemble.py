@@ -143,6 +143,24 @@ def test_answers_of_two_prompts_may_be_told_alternately() -> None:
     assert left == [(2, "b", "g"), (1, "a", "f")]
 
 
+def test_answers_of_two_models_are_apart() -> None:
+    """Two sources number their pieces alike, and end when they like."""
+    operator = ToolAssemble(ToolAssembleParams())
+    scope = Scope("n", SystemClock())
+    scope.state = operator.new_state()
+    left: list[str] = []
+
+    for source, sequence, payload in (
+        *(("one", 0, START), ("two", 0, START), ("one", 1, ToolFragment(0, "a", "f", "{"))),
+        *(("two", 1, ToolFragment(0, "b", "g")), ("one", 2, ToolFragment(0, "", "", "}"))),
+        *(("two", 2, finish()), ("one", 3, finish())),
+    ):
+        scope.source, scope.sequence = source, sequence
+        left += [call.id for call in operator.process(payload, scope) or ()]
+
+    assert left == ["b", "a"]
+
+
 def test_more_open_calls_than_allowed_fail() -> None:
     """With what to do about it."""
     with pytest.raises(ValueError, match="more than 2 tool calls are open; raise max_calls"):
