@@ -8,6 +8,7 @@ from typing import Any
 from aiflow.analysis.facts import Facts
 from aiflow.analysis.summary import run_sentence
 from aiflow.metrics.snapshot import LatencyStats, NodeStats, Snapshot
+from aiflow.operators.answer import MALFORMED
 
 _COLUMNS = (
     *("node", "received", "processed", "emitted", "dropped", "failed", "cancelled"),
@@ -58,6 +59,7 @@ def summary_lines(snapshot: Snapshot, facts: Facts) -> Iterator[str]:
         yield f"{sum(turns.values())} turns: {counts}"
     if drops := _drops(snapshot):
         yield drops
+    yield from _unread(snapshot)
     if snapshot.phase != "failed":
         yield run_sentence(snapshot, facts)
     yield ""
@@ -84,6 +86,17 @@ def _drops(snapshot: Snapshot) -> str:
         if count
     ]
     return f"dropped: {', '.join(parts)}" if parts else ""
+
+
+def _unread(snapshot: Snapshot) -> Iterator[str]:
+    for node in snapshot.nodes.values():
+        if count := node.notices.get(MALFORMED, 0):
+            pieces = "1 piece" if count == 1 else f"{count:,} pieces"
+            were = "was" if count == 1 else "were"
+            yield (
+                f"{node.id}: {pieces} of the answer could not be read and {were} left out; its port"
+                " control shows what it was"
+            )
 
 
 def _node_report(node: NodeStats) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class EngineScope(Scope):
         self._show = None
         self._keep = None
         self._mark = None
+        self._notice = None
         self._seed = seed
         self._random: random.Random | None = None
         self._random_for = -1
@@ -63,9 +64,11 @@ class EngineScope(Scope):
         show: Callable[[str], None],
         keep: Callable[[int | None], None],
         mark: Callable[[str, float], None],
+        notice: Callable[[str], None],
     ) -> None:
         """Say who takes what the operator tells its scope."""
         self._emit, self._show, self._keep, self._mark = emit, show, keep, mark
+        self._notice = notice
 
     @property
     def source(self) -> str:  # type: ignore[override]
@@ -129,5 +132,5 @@ class EngineScope(Scope):
         fork.state, fork.deadline = self.state, self.deadline
         fork.input, fork.number = self.input, self.number
         fork._emit, fork._show = emit, self._show
-        fork._keep, fork._mark = self._keep, self._mark
+        fork._keep, fork._mark, fork._notice = self._keep, self._mark, self._notice
         return fork

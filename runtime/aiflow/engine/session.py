@@ -309,7 +309,7 @@ class Session:
             waiting_conversations=self._conversations.waiting,
             model_ttft_ms=_ms(self._model_first()),
             ttfpt_ms=_ms(first_s),
-            undecoded_bytes=undecoded_bytes(self._resources),
+            undecoded_bytes=undecoded_bytes(self.plan, self._resources),
             stalls=tuple(map(str, self._blocked)),
             waiting_requests=waiting_requests(self._resources),
             error=self._error,

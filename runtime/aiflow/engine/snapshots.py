@@ -90,6 +90,7 @@ def node_stats(
         oldest_age_s=_oldest_age_s(guardian, at),
         blocked_by=_blocked_by(guardian),
         ttfpt_ms=None if guardian.first_at_s is None else guardian.first_at_s * 1e3,
+        notices=dict(guardian.notices),
     )
 
 

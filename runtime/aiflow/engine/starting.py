@@ -66,9 +66,10 @@ async def stop_resources(started: Mapping[str, Any]) -> None:
         raise end
 
 
-def undecoded_bytes(started: Mapping[str, Any]) -> int:
-    """Return how many bytes resources have read and not decoded; most kinds read none."""
-    return sum(getattr(resource, "undecoded_bytes", 0) for resource in started.values())
+def undecoded_bytes(plan: Plan, started: Mapping[str, Any]) -> int:
+    """Return how many bytes resources and sources have read and not decoded; most read none."""
+    readers = [*started.values(), *(node.operator for node in plan.nodes.values())]
+    return sum(getattr(reader, "undecoded_bytes", 0) for reader in readers)
 
 
 def waiting_requests(started: Mapping[str, Any]) -> int:

@@ -148,6 +148,7 @@ class Weaver:
             show=partial(self.outputs.add, guardian.id, turn.conversation),
             keep=lane.keep,
             mark=partial(_mark_first, marks, guardian.wait if guardian.is_source else None),
+            notice=guardian.note,
         )
         lane.awaits_first = guardian.is_sink and not guardian.is_source
         lane.quick = not lane.awaits_first and self.kernel.log is None

@@ -57,6 +57,7 @@ class NodeStats:
             `window_blocked_s` and `idle_s` summing to elapsed time x workers.
         oldest_age_s: age of the oldest queued event, 0 when the queue is empty.
         blocked_by: ids of edges whose far queue is full and holds this node back.
+        notices: what a person should hear of, such as `malformed-frame`, with its count.
         is_paused: a breakpoint holds it; it begins nothing.
     """
 
@@ -88,6 +89,7 @@ class NodeStats:
     oldest_age_s: float = 0.0
     blocked_by: tuple[str, ...] = ()
     ttfpt_ms: float | None = None
+    notices: Mapping[str, int] = field(default_factory=dict)
     is_paused: bool = False
 
 

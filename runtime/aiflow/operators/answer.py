@@ -8,6 +8,9 @@ from __future__ import annotations
 from aiflow.events import Control, Payload, Retrieval, SafetyLabel, ToolFragment
 from aiflow.operators.scope import Scope
 
+#: What a frame of an answer is called that could not be read and was left out.
+MALFORMED = "malformed-frame"
+
 _PORTS: dict[type[Payload], str] = {
     ToolFragment: "tools",
     Retrieval: "retrieval",
@@ -50,6 +53,10 @@ class AnswerMarks:
             if sent_at is not None and sent_at > self._asked_at:
                 self._scope.mark("request_asked", self._asked_at)
             self._scope.mark("request_sent", sent_at)
+        if isinstance(payload, Control) and payload.kind == "notice":
+            if payload.data.get("what") == MALFORMED:
+                self._scope.notice(MALFORMED)
+            return
         if not self._has_delta and not isinstance(payload, Control):
             self._has_delta = True
             self._scope.mark("first_delta", at)

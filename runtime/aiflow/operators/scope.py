@@ -41,6 +41,7 @@ class Scope:
         "_emit",
         "_keep",
         "_mark",
+        "_notice",
         "_show",
         "attempt",
         "clock",
@@ -89,6 +90,7 @@ class Scope:
         self._show: Callable[[str], None] | None = None
         self._keep: Callable[[int | None], None] | None = None
         self._mark: Callable[[str, float], None] | None = None
+        self._notice: Callable[[str], None] | None = None
 
     async def sleep(self, delay_s: float) -> None:
         """Wait `delay_s` seconds on the session's clock."""
@@ -120,6 +122,11 @@ class Scope:
         """
         if self._keep is not None:
             self._keep(sequence)
+
+    def notice(self, what: str) -> None:
+        """Count what a person should hear of after the run, such as `malformed-frame`."""
+        if self._notice is not None:
+            self._notice(what)
 
     def mark(self, what: str, at: float | None = None) -> None:
         """Note when something happened in a model source.

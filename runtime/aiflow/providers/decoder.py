@@ -25,7 +25,9 @@ _CUT_SHORT = Failure("the connection broke off in mid-stream", "connection", ret
 _INCOMPLETE = Failure(
     "the stream ended without saying that it was finished", "incomplete", retryable=True
 )
-_JSON = json.JSONDecoder()
+# Not strict: a server that writes a tab or another control letter into a text as it is loses
+# nothing by it, where the whole frame would be lost.
+_JSON = json.JSONDecoder(strict=False)
 
 
 class StreamDecoder:

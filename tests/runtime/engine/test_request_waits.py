@@ -1,4 +1,4 @@
-"""What a run shows of requests that wait for their provider's limits."""
+"""What a run shows of its requests: their wait for limits, and what was left out of an answer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import pytest
 
 from aiflow.analysis.facts import Facts
 from aiflow.analysis.watch import Watch
+from aiflow.cli.report import summary_lines
 from aiflow.clock import VirtualClock, VirtualLoop
 from aiflow.engine.session import Session
+from aiflow.operators.answer import MALFORMED
 from aiflow.operators.builtin.chat import Chat, ChatParams
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.testing.plans import PlanBuilder
@@ -62,3 +64,30 @@ def test_two_nodes_share_a_limit_and_the_second_shows_its_wait(tmp_path: Path) -
     assert snapshot.waiting_requests == 0
     assert seen[0][0] == 1
     assert seen[0][1].startswith("1 request waits for its turn at the provider; raise max_conc")
+
+
+@pytest.mark.parametrize("torn", [0, 1, 2])
+def test_a_frame_that_was_left_out_is_told_after_the_run(tmp_path: Path, torn: int) -> None:
+    """The answer is complete but for it, so the run is, and its summary says what is missing."""
+    path = tmp_path / "t.trace"
+    with TraceWriter(path, "openai-chat") as writer:
+        writer.write(0.25, b"data: {torn\n\n" * torn)
+        writer.write(1.0, sse(chunk({"content": "x"}), STOP))
+    builder = PlanBuilder(1).resource(
+        "provider", lambda: Provider("provider", ProviderParams(trace=str(path)))
+    )
+    builder.operator("a", Chat(ChatParams())).sink("k", str).edge("a", "k")
+    plan = builder.build()
+    session = Session(plan)
+    loop = VirtualLoop()
+    try:
+        loop.run_until_complete(session.run())
+    finally:
+        loop.close()
+
+    lines = "\n".join(summary_lines(session.snapshot(), Facts.of_plan(plan)))
+
+    assert session.snapshot().phase == "completed"
+    assert session.snapshot().nodes["a"].notices == ({MALFORMED: torn} if torn else {})
+    assert ("could not be read" in lines) == (torn > 0)
+    assert ("a: 1 piece of the answer could not be read and was left out" in lines) == (torn == 1)

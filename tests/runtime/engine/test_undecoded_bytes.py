@@ -12,8 +12,10 @@ from aiflow.engine.session import Session
 from aiflow.events import Message
 from aiflow.operators.builtin.chat import Chat, ChatParams
 from aiflow.operators.builtin.chat_reply import ChatReply, ChatReplyParams
+from aiflow.operators.builtin.replay import Replay, ReplayParams
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.testing.plans import PlanBuilder
+from aiflow.testing.virtual import run_virtual
 from aiflow.transport.trace import TraceWriter
 from tests.runtime.providers.cases import STOP, chunk, sse
 
@@ -85,3 +87,21 @@ def test_a_resource_that_reads_nothing_needs_no_count() -> None:
     asyncio.run(session.run())
 
     assert seen == [0]
+
+
+def test_a_trace_that_a_node_plays_is_counted_too(tmp_path: Path) -> None:
+    """One read holds many deltas; what waits of it in the decoder is told, and gone at the end."""
+    provider_of(tmp_path)
+    seen: list[int] = []
+
+    def take(payload: object) -> None:
+        seen.append(session.snapshot().undecoded_bytes)
+
+    replay = Replay(ReplayParams(path=str(tmp_path / "t.trace"), speed=0))
+    builder = PlanBuilder(1).operator("a", replay).sink("k", take).edge("a", "k")
+    session = Session(builder.build())
+
+    run_virtual(session.run())
+
+    assert 0 < max(seen) <= MOST_BYTES
+    assert session.snapshot().undecoded_bytes == 0

@@ -6,7 +6,7 @@ import pytest
 
 from aiflow.clock import SystemClock
 from aiflow.events import Control, Payload, Retrieval, SafetyLabel, Token, ToolFragment
-from aiflow.operators.answer import AnswerMarks, port_of
+from aiflow.operators.answer import MALFORMED, AnswerMarks, port_of
 from aiflow.operators.registry import Catalog
 from aiflow.operators.scope import Scope
 
@@ -40,6 +40,19 @@ def test_a_control_message_is_no_piece_of_the_answer() -> None:
     marks.note(Token("b"), 3.0, 0.5)
 
     assert marked == [("request_sent", 0.5), ("first_delta", 2.0)]
+
+
+def test_a_frame_that_could_not_be_read_is_counted() -> None:
+    """For whoever looks at the run afterwards; other notices are no loss."""
+    scope = Scope("chat", SystemClock())
+    noticed: list[str] = []
+    scope._notice = noticed.append
+    marks = AnswerMarks(scope)
+
+    for what in (MALFORMED, "signature", MALFORMED):
+        marks.note(Control("notice", {"what": what}), 1.0, 0.5)
+
+    assert noticed == [MALFORMED, MALFORMED]
 
 
 def test_a_request_that_had_to_wait_says_since_when() -> None:

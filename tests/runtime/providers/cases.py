@@ -87,6 +87,14 @@ FRAMING = [
         {"answer": "a\u2028b\u2029c\u0085d\u000ce", "finish": "unknown"},
     ),
     Case(
+        "control-letters-that-nobody-escaped",
+        sse(chunk({"content": "aTABbBELLc"}), chunk({"content": "d\ne"}), STOP)
+        .replace(b"TAB", b"\t")
+        .replace(b"BELL", b"\x07")
+        .replace(b"d\\n", b"d\ndata: "),
+        {**ANSWERED, "answer": "a\tb\x07cd\ne"},
+    ),
+    Case(
         "lone-cr-up-to-the-last-byte",
         sse(chunk({"content": "tide"}), STOP, eol="\r"),
         {**ANSWERED, "answer": "tide"},

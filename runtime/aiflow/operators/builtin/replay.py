@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import weakref
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
@@ -72,6 +74,16 @@ class Replay(Source[ReplayParams]):
         Port("control", CONTROL, "start, usage and finish of the stream"),
     )
 
+    def __init__(self, params: ReplayParams, folders: Sequence[Path] = ()) -> None:
+        super().__init__(params, folders)
+        # For the count below only; one that its stream has let go of counts no longer.
+        self._decoders: weakref.WeakSet[StreamDecoder] = weakref.WeakSet()
+
+    @property
+    def undecoded_bytes(self) -> int:
+        """Bytes that its streams have read from the trace and not decoded yet."""
+        return sum(decoder.undecoded_bytes for decoder in self._decoders)
+
     def conversations(self) -> int:
         """Return the number the params ask for."""
         return self.params.conversations
@@ -113,6 +125,7 @@ class Replay(Source[ReplayParams]):
         """
         trace = self._trace()
         decoder = StreamDecoder(find_dialect(trace.dialect).reader(DEFAULT_PROFILE))
+        self._decoders.add(decoder)
         at = 0.0
         for at, data in trace.pieces():
             decoder.push(data)
