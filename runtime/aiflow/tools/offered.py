@@ -9,6 +9,7 @@ looked at without importing anything; loading is for the start of a run.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
@@ -22,9 +23,13 @@ GROUP = "aiflow.tools"
 Offer = PythonTool[..., Any] | McpServer
 
 
-def installed_names() -> list[str]:
-    """Return the names that installed packages offer, sorted; nothing is imported."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+@cache
+def installed_names() -> tuple[str, ...]:
+    """Return the names that installed packages offer, sorted; nothing is imported.
+
+    Looked up once: going through all packages takes milliseconds, and a graph is checked often.
+    """
+    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
 
 
 def load_installed(name: str) -> Offer:

@@ -1,15 +1,13 @@
-"""Arguments against a schema, and names that every provider takes."""
+"""Arguments against a schema, and names that every provider takes.
+
+The library behind it takes a tenth of a second to load, so it is loaded by whoever has a schema.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from aiflow.errors import ToolError
 from aiflow.transport.excerpt import shorten
@@ -18,8 +16,6 @@ from aiflow.transport.excerpt import shorten
 NAME = "1 to 64 letters, digits, hyphens and underscores"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWN_FAULTS = 5
-# Nothing but what stands in the schema itself: a reference to an address is never followed.
-_NOTHING_ELSE: Registry[Any] = Registry()
 
 
 def fitting_name(name: str) -> bool:
@@ -31,6 +27,9 @@ def schema_fault(schema: Mapping[str, Any]) -> str:
     """Say in one clause why this is no schema of an arguments' object; "" where it is one."""
     if schema.get("type", "object") != "object":
         return f"its type is {schema['type']!r}, but a tool's arguments are an object"
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - see the module
+    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
+
     try:
         Draft202012Validator.check_schema(dict(schema))
     except SchemaError as error:
@@ -47,8 +46,12 @@ class ArgumentsCheck:
     """
 
     def __init__(self, tool: str, schema: Mapping[str, Any]) -> None:
+        from jsonschema import Draft202012Validator  # noqa: PLC0415 - see the module
+        from referencing import Registry  # noqa: PLC0415
+
         self._tool = tool
-        self._validator = Draft202012Validator(dict(schema), registry=_NOTHING_ELSE)
+        # Nothing but what stands in the schema itself: a reference is never followed elsewhere.
+        self._validator = Draft202012Validator(dict(schema), registry=Registry())
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Return where the arguments fit.
@@ -56,6 +59,8 @@ class ArgumentsCheck:
         Raises:
             ToolError: they do not, or the schema refers to what it does not have.
         """
+        from referencing.exceptions import Unresolvable  # noqa: PLC0415 - see the module
+
         try:
             found = list(self._validator.iter_errors(dict(arguments)))
         except Unresolvable as error:
@@ -65,7 +70,8 @@ class ArgumentsCheck:
                 kind="arguments",
             ) from error
         if found:
-            raise shown_faults(self._tool, [(_place(each), each.message) for each in found])
+            faults = [(".".join(map(str, each.absolute_path)), each.message) for each in found]
+            raise shown_faults(self._tool, faults)
 
 
 def shown_faults(tool: str, faults: Iterable[tuple[str, str]]) -> ToolError:
@@ -81,7 +87,3 @@ def shown_faults(tool: str, faults: Iterable[tuple[str, str]]) -> ToolError:
         f"the arguments do not fit the tool {tool}: {'; '.join(said[:_SHOWN_FAULTS])}{more}",
         kind="arguments",
     )
-
-
-def _place(error: ValidationError) -> str:
-    return ".".join(map(str, error.absolute_path))
