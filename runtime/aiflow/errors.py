@@ -402,7 +402,8 @@ class ProviderError(AiFlowError):
 
     Attributes:
         kind: one of `connection`, `first_byte_timeout`, `idle_timeout`, `total_timeout`,
-            `status`, `protocol`, `stream` (the provider reported it in the stream),
+            `no_place` (its turn never came), `status`, `protocol`, `stream` (the provider reported
+            it in the stream),
             `incomplete` (the stream ended without saying that it was finished).
         status: HTTP status, None where there was none.
         code: the provider's own word for the error, None where there was none.

@@ -1443,7 +1443,7 @@ class Builtins(FlowCore):
             more_traces: Recorded answers to the second and the further requests of one exchange, such as those of a tool loop; the last one answers all that come after it. Default ().
             dialect: The wire format; a trace knows its own. Default 'openai-chat'.
             credential: Name of the environment variable, or of the entry in the system's keyring, that holds the key; never the key itself. Default ''.
-            first_byte_timeout_s: Longest wait for the answer to begin; a server may load its model first. Default 300.0 s.
+            first_byte_timeout_s: Longest wait for the answer to begin; a server may load its model first. Also for a request's turn, while the open ones stand still. Default 300.0 s.
             idle_timeout_s: Longest silence inside an answer; any byte counts as a sign of life. Default 60.0 s.
             total_timeout_s: Longest wait for a whole answer, counted while the graph waits for the server; empty sets no limit. Default None s.
             max_concurrent: How many requests are open at once, over all nodes that share this provider; further ones wait their turn. Nodes that feed one another need a place each. Empty sets no limit. Default None requests.

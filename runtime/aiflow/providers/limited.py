@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aiflow.providers.limits import Place
+from aiflow.providers.limits import Place, entered
 from aiflow.providers.streams import ByteStream
 
 
@@ -12,11 +12,13 @@ class LimitedStream:
     Args:
         stream: the plain one, which has not been read.
         place: of its request.
+        where: the provider, as a person knows it.
     """
 
-    def __init__(self, stream: ByteStream, place: Place) -> None:
+    def __init__(self, stream: ByteStream, place: Place, where: str) -> None:
         self._stream = stream
         self._place = place
+        self._where = where
         self._has_entered = False
 
     @property
@@ -33,14 +35,15 @@ class LimitedStream:
         """Return the next bytes, None at the end.
 
         Raises:
-            ProviderError: the endpoint refused, timed out or broke off.
+            ProviderError: the endpoint refused, timed out or broke off, or nobody is let in.
         """
         if not self._has_entered:
-            if not await self._place.enter():
+            if not await entered(self._place, self._where):
                 return None
             self._has_entered = True
         try:
-            data = await self._stream.read()
+            with self._place.reading():
+                data = await self._stream.read()
         except BaseException:
             # The connection is closed by then.
             self._place.leave()

@@ -70,7 +70,8 @@ class ProviderParams(ResourceParams):
         300.0,
         gt=0,
         le=86_400,
-        description="Longest wait for the answer to begin; a server may load its model first.",
+        description="Longest wait for the answer to begin; a server may load its model first."
+        " Also for a request's turn, while the open ones stand still.",
         json_schema_extra={"x-unit": "s"},
     )
     idle_timeout_s: float = Field(
@@ -211,7 +212,10 @@ class Provider(Resource[ProviderParams]):
         self._clock = clock
         if self.params.max_concurrent or self.params.requests_per_minute:
             self._limits = RequestLimits(
-                clock, self.params.max_concurrent, self.params.requests_per_minute
+                clock,
+                self.params.max_concurrent,
+                self.params.requests_per_minute,
+                self.params.first_byte_timeout_s,
             )
         self._endpoint = self.params.endpoint
         if self.params.trace:
@@ -307,7 +311,9 @@ class Provider(Resource[ProviderParams]):
             params.first_byte_timeout_s, params.idle_timeout_s, params.total_timeout_s
         )
         stream = client.stream(request, timeouts)
-        return stream if self._limits is None else LimitedStream(stream, self._limits.place())
+        if self._limits is None:
+            return stream
+        return LimitedStream(stream, self._limits.place(), request.where)
 
     def _dialect(self) -> Dialect:
         return find_dialect(self._traces.dialect if self._traces else self.params.dialect)

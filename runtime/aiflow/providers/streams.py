@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Protocol, Self
 
 from aiflow.clock import Clock
@@ -16,7 +17,7 @@ from aiflow.events import Payload
 from aiflow.providers.chat import Arrival
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.failure import Failure
-from aiflow.providers.limits import Place
+from aiflow.providers.limits import Place, entered
 from aiflow.transport.trace import Trace, TraceEnd, TracePiece
 
 
@@ -208,7 +209,7 @@ class TraceChatStream(_DecodedStream):
 
     async def _take_bytes(self) -> None:
         if self._sent_at is None:
-            if self._place is not None and not await self._place.enter():
+            if self._place is not None and not await entered(self._place, self._where):
                 return
             self._sent_at = self._clock.now()
         piece = next(self._entries, "closed")
@@ -216,8 +217,9 @@ class TraceChatStream(_DecodedStream):
             self._close_decoder(clean=piece == "closed")
             return
         at = self._sent_at + piece.at
-        if at > self._clock.now():
-            await self._clock.sleep_until(at)
+        with nullcontext() if self._place is None else self._place.reading():
+            if at > self._clock.now():
+                await self._clock.sleep_until(at)
         # The piece has arrived when it was due, also where nobody asked for it until now.
         self._arrived_at = at
         self._decoder.push(piece.data)

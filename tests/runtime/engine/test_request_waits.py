@@ -13,6 +13,8 @@ from aiflow.clock import VirtualClock, VirtualLoop
 from aiflow.engine.session import Session
 from aiflow.operators.answer import MALFORMED
 from aiflow.operators.builtin.chat import Chat, ChatParams
+from aiflow.operators.builtin.chat_reply import ChatReply, ChatReplyParams
+from aiflow.operators.builtin.chunker import Chunker, ChunkerParams
 from aiflow.providers.resource import Provider, ProviderParams
 from aiflow.testing.plans import PlanBuilder
 from aiflow.transport.trace import TraceWriter
@@ -91,3 +93,29 @@ def test_a_frame_that_was_left_out_is_told_after_the_run(tmp_path: Path, torn: i
     assert session.snapshot().nodes["a"].notices == ({MALFORMED: torn} if torn else {})
     assert ("could not be read" in lines) == (torn > 0)
     assert ("a: 1 piece of the answer could not be read and was left out" in lines) == (torn == 1)
+
+
+def test_nodes_that_feed_one_another_with_one_place_fail_in_a_sentence(tmp_path: Path) -> None:
+    """The first keeps its place while the second, which it waits for, waits for that place."""
+    path = tmp_path / "t.trace"
+    with TraceWriter(path, "openai-chat") as writer:
+        writer.write(0.25, sse(*[chunk({"content": "One. "})] * 99, done=False))
+        writer.write(1.0, sse(STOP))
+    params = ProviderParams(trace=str(path), max_concurrent=1, first_byte_timeout_s=50)
+    builder = PlanBuilder(1).resource("provider", lambda: Provider("provider", params))
+    builder.operator("a", Chat(ChatParams()))
+    builder.operator("c", Chunker(ChunkerParams()))
+    builder.operator("b", ChatReply(ChatReplyParams())).sink("k", str)
+    session = Session(builder.edge("a", "c").edge("c", "b").edge("b", "k").build())
+    loop = VirtualLoop()
+    try:
+        loop.run_until_complete(session.run())
+    finally:
+        loop.close()
+
+    snapshot = session.snapshot()
+
+    assert snapshot.phase == "failed"
+    assert "the open ones stand still" in (snapshot.error or "")
+    assert "raise max_concurrent" in (snapshot.error or "")
+    assert snapshot.at < 60

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiflow.clock import Clock, VirtualClock, VirtualLoop
-from aiflow.providers.limits import Place, RequestLimits
+from aiflow.providers.limits import NoPlaceError, Place, RequestLimits
 
 
 def on_virtual_clock(main: Callable[[Clock], Awaitable[None]]) -> None:
@@ -152,5 +152,56 @@ def test_a_place_that_is_left_while_it_waits_is_not_let_in(closes: str) -> None:
         late.leave()
         assert await late.enter() is False
         assert (limits.inside, limits.waiting) == (0, 0)
+
+    on_virtual_clock(main)
+
+
+@pytest.mark.parametrize(("reads_every_s", "fails_at"), [(None, 30.0), (20.0, None)])
+def test_who_waits_for_those_that_stand_still_gives_up(
+    reads_every_s: float | None, fails_at: float | None
+) -> None:
+    """Perhaps they wait for this very request; one that is read now and then does move."""
+    ended: list[tuple[str, float]] = []
+
+    async def main(clock: Clock) -> None:
+        limits = RequestLimits(clock, 1, None, standstill_s=30)
+        held, waiting = limits.place(), limits.place()
+        await held.enter()
+
+        async def wait() -> None:
+            try:
+                ended.append(("in" if await waiting.enter() else "left", clock.now()))
+            except NoPlaceError:
+                ended.append(("none", clock.now()))
+
+        task = asyncio.ensure_future(wait())
+        for _ in range(10):
+            await clock.sleep(reads_every_s or 20)
+            if reads_every_s:
+                with held.reading():
+                    await clock.sleep(0)
+        held.leave()
+        await task
+        assert (limits.inside, limits.waiting, limits._timer) == (
+            (0, 0, None) if fails_at else (1, 0, None)
+        )
+
+    on_virtual_clock(main)
+
+    assert ended == ([("none", fails_at)] if fails_at else [("in", 200.0)])
+
+
+def test_a_server_that_takes_its_time_is_no_standstill() -> None:
+    """Whoever waits for it is bounded by time-outs of its own."""
+
+    async def main(clock: Clock) -> None:
+        limits = RequestLimits(clock, 1, None, standstill_s=30)
+        held, waiting = limits.place(), limits.place()
+        await held.enter()
+        task = asyncio.ensure_future(waiting.enter())
+        with held.reading():
+            await clock.sleep(1000)
+        held.leave()
+        assert await task
 
     on_virtual_clock(main)
