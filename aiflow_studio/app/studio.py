@@ -12,6 +12,7 @@ import inspect
 import logging
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QCursor
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 
 from aiflow.compiler.compile import Compiled
 from aiflow.compiler.diagnostics import Severity
+from aiflow.errors import AiFlowError
 from aiflow.operators.registry import Catalog
 from aiflow_studio.app.actions import ActionBook, Situation
 from aiflow_studio.app.commands import Commands, Parts
@@ -230,6 +232,7 @@ class Studio(QObject):
         self.editor.refused.connect(lambda sentence: self.bar.say(sentence, "error"))
         self.search.chosen.connect(self._add_where_searched)
         self.inspector.key_wanted.connect(self._change_key)
+        self.inspector.run_asked.connect(self._ask_run)
         self.canvas.zoomed.connect(self.window.status.show_zoom)
         self.window.status.show_zoom(self.canvas.zoom())
 
@@ -393,6 +396,21 @@ class Studio(QObject):
         self.runs.use(self._hosts[place])
         self._settings = self._settings.model_copy(update={"runs_apart": place == "apart"})
         show_choice(self.book.submenus["place"], place)
+
+    def _ask_run(self, call: str, arguments: dict[str, Any], then: object) -> None:
+        """Ask the run at hand, hand on its answer, and say why where it refuses."""
+        if self.runs.is_active:
+            self.errands.run(self._answer(call, arguments, then), call)
+
+    async def _answer(self, call: str, arguments: dict[str, Any], then: object) -> None:
+        try:
+            answer = await getattr(self.runs.host, call)(**arguments)
+        except AiFlowError as error:
+            if self.runs.is_active:
+                self.bar.say(str(error), "error")
+            return
+        if callable(then):
+            then(answer)
 
     def _tell_tuned(self, sentence: str) -> None:
         self.bar.say(sentence, "ok")

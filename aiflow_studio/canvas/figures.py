@@ -52,6 +52,7 @@ class NodeFigures:
         service_ms: median time in the operator; None before the first event.
         first_ms: request sent to the model's first delta, shown at sources; None before it.
         dropped: events discarded so far.
+        is_paused: a breakpoint holds it.
     """
 
     depth: int = 0
@@ -63,6 +64,7 @@ class NodeFigures:
     first_ms: float | None = None
     dropped: int = 0
     has_failed: bool = False
+    is_paused: bool = False
 
     def as_drawn(self, *, is_far: bool = False) -> tuple[object, ...]:
         """Return a value that differs exactly when the picture does.
@@ -85,6 +87,7 @@ class NodeFigures:
             None if self.first_ms is None else ms_text(self.first_ms),
             self.dropped,
             self.has_failed,
+            self.is_paused,
         )
 
 
@@ -96,11 +99,13 @@ class EdgeFigures:
         rate: events per second put on it.
         is_held_back: a sender waits because of it, now or most of the last second.
         label: such as `8/8 full` where it is held back, else "".
+        has_breakpoint: it pauses the node behind it.
     """
 
     rate: float = 0.0
     is_held_back: bool = False
     label: str = ""
+    has_breakpoint: bool = False
 
 
 class FigureWindow:
@@ -147,6 +152,7 @@ class FigureWindow:
                 rate=span.rate(partial(_appended, edge_id)),
                 is_held_back=is_held_back,
                 label=_full_label(stats, target) if is_held_back else "",
+                has_breakpoint=stats.has_breakpoint,
             )
         return figures
 
@@ -230,6 +236,7 @@ def _node_figures(node_id: str, span: _Span) -> NodeFigures:
         first_ms=span.last.model_ttft_ms,
         dropped=sum(stats.dropped.values()),
         has_failed=stats.failed > 0,
+        is_paused=stats.is_paused,
     )
 
 

@@ -16,6 +16,7 @@ from aiflow.graph.values import UNSET
 from aiflow.metrics.snapshot import Snapshot
 from aiflow_studio.inspector.figures import edge_rows
 from aiflow_studio.inspector.form import Form
+from aiflow_studio.inspector.inside import EdgeInside
 from aiflow_studio.inspector.labels import text_label
 from aiflow_studio.inspector.page import Page
 from aiflow_studio.inspector.parts import Desk, Figures, Section
@@ -61,6 +62,9 @@ class EdgePage(Page):
         self._now_section.add(self._now)
         self._now_section.hide()
         self.add(self._now_section)
+        target = desk.document.graph.edges[edge].target.node
+        self._inside = EdgeInside(desk, edge, target, self)
+        self.add(self._inside)
         self.column.addStretch(1)
 
     def forms(self) -> tuple[Form, ...]:
@@ -88,6 +92,7 @@ class EdgePage(Page):
         if type_ is not None:
             mark = self.desk.theme.type_mark(str(type_))
             self._ends.show_rows((("type", f"{mark.glyph} {type_}"),))
+            self._inside.show_type(str(type_))
 
     def show_snapshot(self, snapshot: Snapshot | None) -> None:
         """Show the live figures of the edge."""
@@ -95,6 +100,7 @@ class EdgePage(Page):
         self._now_section.setVisible(stats is not None)
         if stats is not None:
             self._now.show_rows(edge_rows(stats))
+        self._inside.show_snapshot(snapshot)
 
     def _form(self, model: type[BaseModel], parent: QWidget) -> Form:
         form = Form(model, "edge", self._offer, parent=parent)

@@ -5,7 +5,7 @@ Pure, without Qt.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from aiflow.compiler.bound import node_bound
@@ -15,6 +15,8 @@ from aiflow.policies import TUPLE, Policy
 from aiflow_studio.inspector.fields import plain
 
 _MS_PER_S = 1000
+#: Letters of a payload's text in a line.
+_SHOWN = 40
 
 #: Members of a policy without effect at a source, where nothing waits and nothing is worked on.
 NOT_AT_A_SOURCE = frozenset(
@@ -78,6 +80,41 @@ def edge_rows(stats: EdgeStats) -> tuple[tuple[str, str], ...]:
         ("dropped · purged", f"{stats.dropped:,} · {stats.purged:,}"),
         ("waiting now", f"{stats.depth:,}{' · full' if stats.is_full else ''}"),
     )
+
+
+def queue_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what waits as lines: whose it is, what it says, since when it waits."""
+    if not rows:
+        return "Nothing waits."
+    return "\n".join(
+        f"{duration(row['waited_s'] * _MS_PER_S):>8}  {row['conversation']} #{row['sequence']}"
+        f"  {row['type']}{_said(row['payload'])}"
+        for row in rows
+    )
+
+
+def trace_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return one event's way as lines: node, its times there, what became of it."""
+    first = rows[0]
+    lines = [f"{first['conversation']} #{first['sequence']} of {first['source']}"]
+    for row in rows:
+        times = " · ".join(
+            f"{what} {duration(row[name] * _MS_PER_S)}"
+            for what, name in (("wait", "wait_s"), ("service", "service_s"), ("out", "blocked_s"))
+            if row[name] is not None
+        )
+        part = f" part {row['part']}" if row["part"] else ""
+        lines.append(f"{row['node']}{part}: {times} · {row['outcome'] or 'here now'}")
+    return "\n".join(lines)
+
+
+def _said(payload: object) -> str:
+    """Return the beginning of a payload's text in quotes, "" where it has none."""
+    text = payload.get("text") if isinstance(payload, Mapping) else None
+    if not isinstance(text, str):
+        return ""
+    line = " ".join(text.split())
+    return f" “{line[:_SHOWN]}…”" if len(line) > _SHOWN else f" “{line}”"
 
 
 def latency(stats: LatencyStats) -> str:

@@ -20,6 +20,7 @@ from aiflow_studio.inspector.editors import TextEditor
 from aiflow_studio.inspector.fields import FieldSpec, Kind, fields_of, plain
 from aiflow_studio.inspector.figures import NOT_AT_A_SOURCE, node_rows, tuple_text
 from aiflow_studio.inspector.form import Form, FormStyle
+from aiflow_studio.inspector.inside import NodeInside
 from aiflow_studio.inspector.labels import text_label
 from aiflow_studio.inspector.page import BoundSection, Page
 from aiflow_studio.inspector.parts import Desk, Figures, Fold, Section
@@ -59,6 +60,8 @@ class NodePage(Page):
         self._now_section.add(self._now)
         self._now_section.hide()
         self.add(self._now_section)
+        self._inside = NodeInside(desk, node, is_source, self)
+        self.add(self._inside)
         self.column.addStretch(1)
 
     def forms(self) -> tuple[Form, ...]:
@@ -98,6 +101,7 @@ class NodePage(Page):
         self._now_section.setVisible(stats is not None)
         if stats is not None:
             self._now.show_rows(node_rows(stats))
+        self._inside.show_snapshot(snapshot)
 
     def _add_head(self, operator: str) -> None:
         self._head = Form(_NodeFields, "node", self._offer_name, style=FormStyle.BARE, parent=self)

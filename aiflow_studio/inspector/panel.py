@@ -39,12 +39,15 @@ class InspectorPanel(QWidget):
 
     Signals:
         key_wanted(str): a person wants to store the key of that name.
+        run_asked(str, dict, object): something is asked of the run: the call, its arguments, and
+            what takes the answer.
 
     Args:
         document: what is edited. `selection`: what is shown. `catalog`: what operators ask for.
     """
 
     key_wanted = Signal(str)
+    run_asked = Signal(str, dict, object)
 
     def __init__(
         self,
@@ -58,7 +61,13 @@ class InspectorPanel(QWidget):
         self.setObjectName("inspector")
         self.setAccessibleName("Inspector")
         self._desk = Desk(
-            document, selection, catalog, theme, Steps(document), wants_key=self.key_wanted.emit
+            document,
+            selection,
+            catalog,
+            theme,
+            Steps(document),
+            wants_key=self.key_wanted.emit,
+            ask_run=self.run_asked.emit,
         )
         self._compiled: Compiled | None = None
         self._snapshot: Snapshot | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
@@ -25,6 +26,7 @@ class Desk:
     Attributes:
         base: folder that relative paths start from, None while the graph has no file.
         wants_key: called with the name of a key that a person wants to store.
+        ask_run: asks the run by a call's name and arguments, and hands on what it answers.
     """
 
     document: Document
@@ -34,6 +36,9 @@ class Desk:
     steps: Steps
     base: Path | None = None
     wants_key: Callable[[str], None] = field(default=lambda name: None)
+    ask_run: Callable[[str, dict[str, Any], Callable[[Any], None]], None] = field(
+        default=lambda call, arguments, then: None
+    )
 
 
 class Section(QWidget):

@@ -374,14 +374,16 @@ class CardPainter:
         if figures is None:
             return
         word = _WORDS.get(figures.activity, figures.activity)
-        if figures.has_failed:
-            word = "failed"
-        color = style.error if figures.has_failed else style.activity_color(figures.activity)
+        if figures.has_failed or figures.is_paused:
+            word = "failed" if figures.has_failed else "held by a breakpoint"
+        is_marked = figures.has_failed or figures.is_paused
+        color = style.error if is_marked else style.activity_color(figures.activity)
         self._painter.setPen(Qt.PenStyle.NoPen)
         self._painter.setBrush(color)
         middle = QPointF(rect.left() + 3.5, rect.center().y())
         self._painter.drawEllipse(middle, 3.5, 3.5)
         self._text(rect.adjusted(13, 0, 0, 0), word, style.text)
         share = getattr(figures.shares, figures.activity)
-        note = f"{figures.dropped} dropped" if figures.dropped else f"{share:.0%}" if share else ""
+        spent = f"{share:.0%}" if share and not figures.is_paused else ""
+        note = f"{figures.dropped} dropped" if figures.dropped else spent
         self._text(rect, note, style.warning if figures.dropped else style.muted, _RIGHT)

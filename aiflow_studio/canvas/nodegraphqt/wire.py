@@ -7,7 +7,14 @@ import math
 from NodeGraphQt.constants import Z_VAL_NODE_WIDGET, Z_VAL_PIPE
 from NodeGraphQt.qgraphics.pipe import PipeItem
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath, QPainterPathStroker, QPen
+from PySide6.QtGui import (
+    QColor,
+    QPainter,
+    QPainterPath,
+    QPainterPathStroker,
+    QPen,
+    QPolygonF,
+)
 from PySide6.QtWidgets import (
     QGraphicsItem,
     QGraphicsPathItem,
@@ -26,6 +33,9 @@ _REST_WIDTH = 2.0
 _GRAB_WIDTH = 14.0
 _LABEL_PAD = 5.0
 _FLAT = 40.0
+# Of a breakpoint's sign: where on the wire it stands, and half its size.
+_STOP_SHARE = 0.88
+_STOP_RADIUS = 7.0
 
 _NO_FIGURES = EdgeFigures()
 
@@ -96,7 +106,10 @@ class Wire(PipeItem):
         if (before.is_held_back, before.label) != (figures.is_held_back, figures.label):
             self._place_label()
             self.update()
-        elif _width(before.rate) != _width(figures.rate):
+        elif (
+            _width(before.rate) != _width(figures.rate)
+            or before.has_breakpoint != figures.has_breakpoint
+        ):
             self.update()
 
     def lift(self, is_lifted: bool) -> None:
@@ -161,6 +174,20 @@ class Wire(PipeItem):
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(self.path())
+        if self._figures.has_breakpoint:
+            self._draw_breakpoint(painter)
+
+    def _draw_breakpoint(self, painter: QPainter) -> None:
+        """Draw a stop sign on the wire, before the node that is held."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self._style.background, 2))
+        painter.setBrush(self._style.error)
+        centre = self.path().pointAtPercent(_STOP_SHARE)
+        corners = [
+            centre + QPointF(math.cos(angle), math.sin(angle)) * _STOP_RADIUS
+            for angle in (math.pi * (2 * corner + 1) / 8 for corner in range(8))
+        ]
+        painter.drawPolygon(QPolygonF(corners))
 
     def hoverEnterEvent(self, event: QGraphicsSceneHoverEvent) -> None:
         """Show that the pointer is on it."""

@@ -137,3 +137,19 @@ def test_figures_that_read_the_same_are_drawn_once():
 
     assert one != other
     assert one.as_drawn() == other.as_drawn()
+
+
+def test_a_breakpoint_shows_at_its_edge_and_at_the_node_it_holds():
+    """At once, not most of the last second, and the card is drawn anew for it."""
+    held = _snapshot(1.0)
+    node = dataclasses.replace(held.nodes["speech"], is_paused=True)
+    edge = dataclasses.replace(held.edges["a.out>speech.in"], has_breakpoint=True)
+    window = _fed(_snapshot(0.9))
+    before = window.nodes()["speech"]
+    window.feed(dataclasses.replace(held, nodes={"speech": node}, edges={edge.id: edge}))
+
+    after = window.nodes()["speech"]
+
+    assert after.is_paused
+    assert after.as_drawn() != before.as_drawn()
+    assert window.edges({edge.id: "speech"})[edge.id].has_breakpoint
