@@ -62,12 +62,23 @@ class ToolsParams(ResourceParams):
         " given with --operators.",
         json_schema_extra={"x-choices": []},
     )
-    http: tuple[HttpToolParams, ...] = Field((), description="HTTP calls, each a tool.")
-    servers: tuple[McpParams, ...] = Field((), description="MCP servers, whose tools are taken.")
+    http: tuple[HttpToolParams, ...] = Field(
+        (),
+        description="HTTP calls, each a tool: name, description, url, method, parameters (a JSON"
+        " Schema) and credential.",
+        json_schema_extra={"x-editor": "json"},
+    )
+    servers: tuple[McpParams, ...] = Field(
+        (),
+        description="MCP servers, whose tools are taken: the name of a server of this machine, or a"
+        " url.",
+        json_schema_extra={"x-editor": "json"},
+    )
     effects: dict[str, ToolEffect] = Field(
         default_factory=dict,
         description="What calling a tool twice would do, by its name, where its own word is to be"
         " changed: none, idempotent or non_idempotent.",
+        json_schema_extra={"x-editor": "json"},
     )
 
 

@@ -54,6 +54,7 @@ class ConversationsParams(Params):
         description="What is said, turn by turn: text, after_s (pause before it in seconds) and"
         " barge_in (interrupt what goes on). {conversation} in a text is the conversation's id;"
         " the text given to a run takes the place of the first.",
+        json_schema_extra={"x-editor": "json"},
     )
     apart_s: float = Field(
         0.2,
