@@ -19,6 +19,7 @@ from aiflow.compiler.checks import (
     cycles,
     injection,
     joins,
+    partitions,
     policies,
     promises,
     retries,
@@ -42,7 +43,14 @@ ClockName = Literal["real", "virtual"]
 #: Every check, in the order of its code's family.
 CHECKS: tuple[Check, ...] = (
     *(structure.CHECKS + types.CHECKS + policies.CHECKS + promises.CHECKS),
-    *(retries.CHECKS + cycles.CHECKS + joins.CHECKS + injection.CHECKS + capacity.CHECKS),
+    *(
+        retries.CHECKS
+        + partitions.CHECKS
+        + cycles.CHECKS
+        + joins.CHECKS
+        + injection.CHECKS
+        + capacity.CHECKS
+    ),
 )
 _RANK = {severity: rank for rank, severity in enumerate(Severity)}
 

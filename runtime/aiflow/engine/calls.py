@@ -323,6 +323,9 @@ def _hold(call: Call, at: float) -> None:
     """Free the worker of a call that only waits to leave: its place is in the window."""
     if call.more is None and call.is_open and call.worker is None:
         close_worker(call, at)
+        keys = call.lane.guardian.keys
+        if keys is not None and call.lane.guardian.keeps_order:
+            keys.release(call, is_done=True)  # its outputs leave in order whoever goes on
         go_on(call.lane.guardian)
 
 

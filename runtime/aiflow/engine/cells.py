@@ -164,6 +164,39 @@ class Gate(Protocol):
         ...
 
 
+class Keys(Protocol):
+    """How events of one key are kept apart; `partitions` tells how."""
+
+    @property
+    def passes_by(self) -> bool:
+        """Whether what waits in the queue may be passed by."""
+        ...
+
+    def claim(self, call: Call) -> bool:
+        """Have a call begin, or wait for its key; say which."""
+        ...
+
+    def state_for(self, call: Call, default: Any) -> Any:  # noqa: ANN401 - the operator's own
+        """Return the state that a call works on."""
+        ...
+
+    def release(self, call: Call, *, is_done: bool) -> None:
+        """Let the next of a key begin; safe to repeat."""
+        ...
+
+    def first_free(self, lane: Lane) -> int | None:
+        """Return the place in a lane's queue of the first event whose key is free."""
+        ...
+
+    def end_turn(self, lane: Lane) -> None:
+        """Forget the keys of a turn."""
+        ...
+
+    def end_conversation(self, conversation: str) -> None:
+        """Forget the key of a conversation."""
+        ...
+
+
 class Circle(Protocol):
     """The rounds of one turn in a loop; `feedback` tells how they go.
 
@@ -381,13 +414,17 @@ class Route:
         returns: likewise over the feedback edges, which hold nobody back and tell no end.
         leads_on: there is any edge.
         must_count: an event that goes on has to be counted here, for a join that is told.
+        choices: routes of which an output takes one, whichever has room; `turn` is the next
+            to be asked first, and `full` where the others had none when one was last asked.
         lane, edge: the way an event may take inline: the only edge, into a node with one
             in-port, and watched by nobody; None where that is not so.
     """
 
     __slots__ = (
         "backwards",
+        "choices",
         "edge",
+        "full",
         "hops",
         "lane",
         "leads_on",
@@ -396,6 +433,7 @@ class Route:
         "port",
         "returns",
         "strict",
+        "turn",
     )
 
     def __init__(self, owner: str, port: str, hops: tuple[tuple[EdgeState, Lane], ...]) -> None:
@@ -403,6 +441,9 @@ class Route:
         self.port = port
         self.leads_on = bool(hops)
         self.must_count = False
+        self.choices: tuple[Route, ...] = ()
+        self.turn = 0
+        self.full: tuple[tuple[EdgeState, Lane], ...] = ()
         self.returns = tuple(hop for hop in hops if hop[0].feedback is not None)
         self.hops = hops = tuple(hop for hop in hops if hop[0].feedback is None)
         self.backwards = hops[::-1]
@@ -574,7 +615,7 @@ class Call:
         is_open: it needs a worker: the operator runs, or will be asked for more.
         is_running: the operator is at work now, since `started_at`; `spent_s` before that.
         ready_at: when the output in hand was there; `blocked_at`: since when it waits for
-            room at `waits_at`, None when it does not.
+            room at `waits_at`, None when it does not; `or_at`: where it may be let in as well.
         is_measured: the operator's time is counted already.
         is_settled: set once, in `settling`.
         has_left: an output has left the node, so that there is no further try.
@@ -594,6 +635,7 @@ class Call:
         "lane",
         "listed",
         "more",
+        "or_at",
         "output",
         "pending",
         "ready_at",
@@ -630,6 +672,7 @@ class Call:
         self.ready_at = 0.0
         self.blocked_at: float | None = None
         self.waits_at: tuple[EdgeState, Lane] | None = None
+        self.or_at: tuple[tuple[EdgeState, Lane], ...] = ()
         self.timer: asyncio.TimerHandle | None = None
         self.wake: asyncio.Future[None] | None = None
         self.worker: Any = None
@@ -678,6 +721,7 @@ class Guardian:
         ready: lanes with waiting events, the next to be served first; `finishing` those
             whose `finish` is due, and before them the calls that are due to be tried again.
         keeps_calls: each event has a call from its beginning; `retries`: tries after the first.
+        keys: keeps the events of one key apart, None where nothing does.
         borrowers: heads that are tried again at the place of a call that waits for them.
         waiters: calls that wait for room here, longest first.
     """
@@ -712,6 +756,7 @@ class Guardian:
         "keeps_order",
         "keeps_runs",
         "kernel",
+        "keys",
         "max_depth",
         "max_outputs",
         "meter_at",
@@ -777,6 +822,7 @@ class Guardian:
         self.retry = policy.retry
         self.side_effects = node.side_effects
         self.keeps_calls = False
+        self.keys: Keys | None = None
         self.retries = 0
         self.ports = node.inputs
         self.rows = len(node.inputs)

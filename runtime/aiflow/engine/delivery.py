@@ -38,6 +38,8 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
                 return None
             if guardian.overflow is Overflow.BLOCK and not edge.is_detached:
                 return edge, target
+    if route.choices:
+        return _deliver_by_one(route, event, at)
     for hop in route.strict:
         if not has_room(hop[1], hop[0], event):
             return hop
@@ -47,6 +49,33 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
     for edge, lane in route.returns:
         send_back(lane, edge, event, at)
     return None
+
+
+def _deliver_by_one(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | None:
+    """Deliver by the way that is least busy of those that have room; wait at all where none has.
+
+    Where several are alike they take turns.
+    """
+    ways = route.choices[route.turn :] + route.choices[: route.turn]
+    full: list[tuple[EdgeState, Lane]] = []
+    best: Route | None = None
+    for way in ways:
+        hop = next((hop for hop in way.strict if not has_room(hop[1], hop[0], event)), None)
+        if hop is not None:
+            full.append(hop)
+        elif best is None or _load(way) < _load(best):
+            best = way
+    if best is None:
+        route.full = tuple(full[1:])
+        return full[0]
+    route.full = ()
+    route.turn = (route.choices.index(best) + 1) % len(route.choices)
+    return deliver(best, event, at)
+
+
+def _load(route: Route) -> int:
+    guardians = [lane.guardian for _, lane in route.hops]
+    return max((each.depth + each.dispatched for each in guardians), default=0)
 
 
 def has_room(lane: Lane, edge: EdgeState, event: Event) -> bool:
@@ -184,14 +213,26 @@ def _take_due(guardian: Guardian) -> Taken | None:
     return due, None, None
 
 
-def _take_first(lane: Lane, at: float) -> tuple[Event, EdgeState]:
-    """Take what has waited longest in a lane of one row."""
-    entry = lane.queues[0].popleft()
+def _take_first(lane: Lane, at: float, index: int = 0) -> tuple[Event, EdgeState]:
+    """Take what has waited longest in a lane of one row, or what stands at another place."""
+    queue = lane.queues[0]
+    if index:
+        entry = queue[index]
+        del queue[index]
+    else:
+        entry = queue.popleft()
     forget(lane, entry)
     event, since, edge, _stamp = entry
     edge.taken += 1
     lane.guardian.wait.record(at - since)
     return event, edge
+
+
+def _take_free(lane: Lane, at: float) -> tuple[Event, EdgeState] | None:
+    """Take the first whose key is free in a lane of one row; None where there is none."""
+    keys = lane.guardian.keys
+    index = 0 if keys is None or not keys.passes_by else keys.first_free(lane)
+    return None if index is None else _take_first(lane, at, index)
 
 
 def _take_chosen(guardian: Guardian, at: float) -> tuple[Lane, Event, EdgeState] | None:
@@ -200,7 +241,7 @@ def _take_chosen(guardian: Guardian, at: float) -> tuple[Lane, Event, EdgeState]
     for lane in tuple(ready):
         taken = None
         if may_begin(guardian, lane):
-            taken = gate.take(lane, at) if gate is not None else _take_first(lane, at)
+            taken = gate.take(lane, at) if gate is not None else _take_free(lane, at)
         if ready and ready[0] is lane:  # else its turn has failed meanwhile
             ready.popleft()
             if lane.depth:
@@ -247,8 +288,12 @@ def let_in(guardian: Guardian, call: Call, at: float) -> None:
     event, route = call.pending, call.route
     assert event is not None
     assert route is not None
-    edge, _ = place_of(call)
+    edge, _ = place_of(call, guardian)
     cease_to_wait(call)
+    if route.choices:
+        way = next(way for way in route.choices if any(hop[0] is edge for hop in way.hops))
+        route.turn = (route.choices.index(way) + 1) % len(route.choices)
+        route = way
     # A broadcast holds no place while it waits: the other branches are asked again.
     for hop in route.strict:
         if hop[0] is not edge and not has_room(hop[1], hop[0], event):
@@ -264,6 +309,7 @@ def let_in(guardian: Guardian, call: Call, at: float) -> None:
     del sender.parked[call]
     sender.remeter()
     call.pending = None
+    call.has_left = True
     if sender.is_source:
         leave(call.lane)  # its place was the event's; an operator's is its call's
     guardian.kernel.runlist.push(sender.runner.left, call, at)
@@ -272,7 +318,7 @@ def let_in(guardian: Guardian, call: Call, at: float) -> None:
 def _next_waiter(guardian: Guardian) -> Call | None:
     refused: set[tuple[Lane, int]] = set()
     for call in guardian.waiters:
-        edge, lane = place_of(call)
+        edge, lane = place_of(call, guardian)
         if (lane, edge.port) in refused:
             continue
         assert call.pending is not None

@@ -58,6 +58,8 @@ def _tells(lane: Lane) -> bool:
 def _close(lane: Lane) -> None:
     lane.is_closed = True
     kernel = lane.guardian.kernel
+    if lane.guardian.keys is not None:
+        lane.guardian.keys.end_turn(lane)
     if kernel.log is not None:
         kernel.log.ended(lane.guardian.id, lane.turn, lane.terminal, kernel.now())
     for route in lane.routes.values():

@@ -31,6 +31,7 @@ from aiflow.engine.cells import (
     EdgeState,
     Event,
     Guardian,
+    Keys,
     Lane,
     Later,
     Nothing,
@@ -361,7 +362,8 @@ class InlineRunner:
         elif guardian.keeps_calls:
             call = keep_call(lane, event)
             open_trial(call, edge.plan.target_port, at)
-            _try(call, at)
+            if guardian.keys is None or _has_key(call, guardian.keys, at):
+                _try(call, at)
         elif lane.calls and guardian.keeps_order:
             call = keep_call(lane, event)
             _run(call, edge, lane.guardian.process, event.payload)
@@ -374,9 +376,10 @@ class InlineRunner:
         if isinstance(due, Call):
             assert due.trial is not None
             due.trial.is_due = False
+            keys = lane.guardian.keys
             if lane.is_dead:
                 settle(due, Settled.CANCELLED, at)
-            else:
+            elif keys is None or _has_key(due, keys, at):
                 _try(due, at)
         elif lane.is_dead:
             settle(keep_call(lane, None), Settled.CANCELLED, at)
@@ -403,6 +406,17 @@ class InlineRunner:
         lane.guardian.dispatched -= 1
         lane.dispatched -= 1
         leave(lane)
+
+
+def _has_key(call: Call, keys: Keys, at: float) -> bool:
+    """Say whether a call has its key now, so that it may begin; else it waits, or has failed."""
+    try:
+        return keys.claim(call)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the border: an operator makes its state
+        call_failed(call, error, at)
+        return False
 
 
 def _try(call: Call, at: float) -> None:

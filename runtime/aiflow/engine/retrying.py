@@ -19,6 +19,7 @@ from aiflow.engine.backoff import asked_s, backoff_s
 from aiflow.engine.cells import NOTHING, Call, Guardian, Settled
 from aiflow.engine.closing import close_now
 from aiflow.engine.failing import fail_call, wrap
+from aiflow.engine.lines import fall_due
 from aiflow.engine.scopes import EngineScope
 from aiflow.engine.settling import close_worker, go_on, rest, settle
 from aiflow.engine.timers import clear_timer, set_timer
@@ -55,9 +56,12 @@ def begin_try(call: Call, at: float) -> None:
     lane = call.lane
     guardian = lane.guardian
     ends = _ends(call, at)
-    if trial.attempt > 1 or guardian.window > 1 or ends is not None:
+    keys = guardian.keys
+    if trial.attempt > 1 or guardian.window > 1 or ends is not None or keys is not None:
         scope: EngineScope = lane.scope.fork(call.collect)
         scope.attempt = trial.attempt
+        if keys is not None:
+            scope.state = keys.state_for(call, scope.state)
         if ends is not None and (scope.deadline is None or ends < scope.deadline):
             scope.deadline = ends
         call.scope = scope
@@ -182,24 +186,10 @@ def _try_later(call: Call, error: BaseException, at: float, due: float) -> None:
     if log is not None and call.event is not None:
         log.retried(guardian.id, call.event, trial.attempt, words_of(error), at, due)
     if due > at:
-        set_timer(call, due, _fall_due)
+        set_timer(call, due, fall_due)
     else:
-        _fall_due(call, None)
+        fall_due(call)
     go_on(guardian)
-
-
-def _fall_due(call: Call, _: object) -> None:
-    """Let an event be tried again as soon as a worker is free, before anything of the queue."""
-    trial = call.trial
-    if call.is_settled or trial is None:
-        return
-    trial.is_due = True
-    guardian = call.lane.guardian
-    line = guardian.finishing
-    # Before each `finish`, which may have to wait for a place that this one has already.
-    line.insert(sum(isinstance(each, Call) for each in line), call)
-    guardian.free = 0
-    guardian.runner.wake(guardian)
 
 
 def _give_up(call: Call, error: BaseException, note: str, at: float) -> None:
@@ -218,6 +208,8 @@ def _give_up(call: Call, error: BaseException, note: str, at: float) -> None:
         settle(call, Settled.FAILED, at)
         return
     trial.is_given_up = True
+    if guardian.keys is not None:
+        guardian.keys.release(call, is_done=False)
     close_worker(call, at)
     payload = call.event.payload
     call.output = DeadLetter(payload, guardian.id, words_of(error), trial.attempt)
@@ -303,6 +295,9 @@ def time_is_up(call: Call, _: object) -> None:
     if not (call.is_running or call.more is not None or call.worker is not None):
         return  # its operator is done; only its output waits to leave
     at = call.lane.guardian.kernel.now()
+    if call.has_left and call.output is not NOTHING and call.waits_at is None:
+        set_timer(call, at, time_is_up)  # its output has left this moment, and is not counted yet
+        return
     trial.over = _over(call, trial, at, -_HAIR_S)
     if trial.over is None:
         watch(call, at) if call.is_running else watch_deadline(call, at)

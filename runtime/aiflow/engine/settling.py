@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from aiflow.engine.cells import Call, Event, Guardian, Lane, Settled
 from aiflow.engine.ending import try_close
+from aiflow.engine.trials import Trial
 from aiflow.engine.waiting import unpark
 from aiflow.engine.waking import tell_joins, wake
 from aiflow.events import Control
@@ -30,9 +31,8 @@ def settle(call: Call, outcome: Settled, at: float) -> None:
     if call.timer is not None:
         call.timer.cancel()
         stop_timer(call)
-    if call.trial is not None and call.trial.is_due:
-        call.trial.is_due = False
-        guardian.finishing.remove(call)
+    if call.trial is not None:
+        _forget_trial(call, call.trial, outcome)
     close_worker(call, at)
     was_head = lane.head() is call
     del lane.calls[call]
@@ -52,6 +52,16 @@ def settle(call: Call, outcome: Settled, at: float) -> None:
     go_on(guardian)
     if lane.open_edges <= 0 or lane.is_dead:
         try_close(lane)
+
+
+def _forget_trial(call: Call, trial: Trial, outcome: Settled) -> None:
+    """Take a call out of the lines it stands in, and give its key back."""
+    guardian = call.lane.guardian
+    if trial.is_due:
+        trial.is_due = False
+        guardian.finishing.remove(call)
+    if guardian.keys is not None:
+        guardian.keys.release(call, is_done=outcome is Settled.PROCESSED)
 
 
 def close_worker(call: Call, at: float) -> None:

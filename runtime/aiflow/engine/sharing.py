@@ -18,7 +18,8 @@ def refresh(guardian: Guardian) -> None:
     """Find anew whether lanes have to be asked one by one before something of them is begun."""
     kernel = guardian.kernel
     is_shared = kernel.fading or (kernel.shares and guardian.window >= kernel.most)
-    guardian.is_choosy = guardian.gate is not None or bool(is_shared)
+    picks = guardian.keys is not None and guardian.keys.passes_by
+    guardian.is_choosy = guardian.gate is not None or picks or bool(is_shared)
 
 
 def may_begin(guardian: Guardian, lane: Lane) -> bool:

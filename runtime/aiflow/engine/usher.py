@@ -216,6 +216,9 @@ class Usher:
 
     def _end(self, conversation: Conversation) -> None:
         self._kernel.active -= 1
+        for guardian in self._guardians.values():
+            if guardian.keys is not None:
+                guardian.keys.end_conversation(conversation.id)
         self._conversations.end(conversation)
         self.open_conversations()
         self._on_idle()

@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
+from aiflow.events import Context
 from aiflow.operators.scope import Scope
 
 #: What every event has, whatever its payload.
@@ -47,6 +49,37 @@ def names_of(payload: object, scope: Scope) -> dict[str, object]:
         if isinstance(entries, Mapping):
             names |= {key: value for key, value in entries.items() if isinstance(key, str)}
     return names | fields
+
+
+def value_at(path: str, event: Context[Any]) -> object:
+    """Return a field of an event's payload, or of its envelope: `conversation`, `source`, `kind`.
+
+    Args:
+        path: names with dots between them; each is a field, or the key of a mapping. As
+            everywhere, the entries of a payload's `raw` and `data` have a name of their own.
+        event: where to look.
+
+    Raises:
+        ValueError: there is no such field.
+    """
+    first, *others = path.split(".")
+    fields = _fields_of(event.payload)
+    envelope = {"conversation": event.conversation, "source": event.source}
+    for place in (fields, *(fields.get(inner) for inner in _INNER), envelope):
+        if isinstance(place, Mapping) and first in place:
+            value = place[first]
+            break
+    else:
+        kind = kind_of(event.payload)
+        if first != "kind":
+            raise missing_name(first, {**envelope, **fields, "kind": kind})
+        value = kind
+    for name in others:
+        inside = _fields_of(value)
+        if name not in inside:
+            raise ValueError(f"there is no {name} in {path.partition('.' + name)[0]}")
+        value = inside[name]
+    return value
 
 
 def missing_name(name: str, names: Mapping[str, object]) -> ValueError:

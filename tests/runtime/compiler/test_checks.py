@@ -157,7 +157,7 @@ def test_a_wrong_policy_names_its_field(policy: dict[str, Any], field: str, code
         ({"side_effects": "non_idempotent"}, []),
         ({"retry": {"then": "skip"}}, []),
         ({"retry": {"attempts": 3, "timeout_s": 1, "total_timeout_s": 5}}, []),
-        ({"partition_key": "conversation"}, ["AF303"]),
+        ({"partition_key": "conversation"}, ["AF320"]),
         ({"speculative_capacity": 1}, ["AF303"]),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_policy_is_honoured_or_refused(policy: dict[str, Any], expected: list[
         ({}, []),
         ({"state": "serialized"}, []),
         ({"state": "stateless"}, ["AF302"]),
-        ({"state": "partitioned"}, ["AF302", "AF303"]),
+        ({"state": "partitioned"}, ["AF302", "AF319"]),
         ({"workers": 2}, ["AF301"]),
         ({"side_effects": "none"}, ["AF307"]),
         ({"side_effects": "non_idempotent"}, []),

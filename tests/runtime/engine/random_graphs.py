@@ -11,13 +11,14 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import msgspec
 from hypothesis import strategies as st
 
 from aiflow.engine.cells import Guardian
 from aiflow.engine.session import Session
-from aiflow.events import Chunk, Message, Payload
+from aiflow.events import Chunk, DeadLetter, Message, Payload
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import NextTurn
 from aiflow.operators.scope import Scope
@@ -29,6 +30,8 @@ KINDS = (
 )  # fmt: skip
 
 
+#: The sink that all dead letters go to.
+GRAVE = "grave"
 CANCELS = ("propagate", "propagate", "drain", "shield")
 
 
@@ -47,12 +50,47 @@ class NodeSpec:
 
 
 @dataclass(frozen=True)
+class RetrySpec:
+    """How a node's tries fail and what is done about it.
+
+    Attributes:
+        how: a failing try raises, hangs (where it awaits) or breaks off after its first output.
+    """
+
+    attempts: int
+    backoff: int
+    how: str
+    then: str
+
+    def failing(self, name: str, text: str) -> int:
+        """Return how many tries of one text fail before one succeeds."""
+        return (0, 0, 0, 1, 2, 9)[crc32(f"{name} {text}".encode()) % 6]
+
+    def gives_up(self, name: str, text: str) -> bool:
+        """Say whether all tries of one text fail."""
+        return self.failing(name, text) >= self.attempts
+
+    def policy(self) -> dict[str, Any]:
+        """Return the policy's member."""
+        return {
+            "attempts": self.attempts,
+            "backoff_s": self.backoff * 0.01,
+            "jitter": 0.5,
+            "timeout_s": 0.5 if self.how == "hangs" else None,
+            "retry_on": ("any",),
+            "then": self.then,
+        }
+
+
+@dataclass(frozen=True)
 class GraphSpec:
     """A whole graph: sources by name with (events, pace, is_async), then nodes in order.
 
     Attributes:
         marks: source -> (events before it, whether it barges in) of each of its next turns.
         cancels: (conversation, call at which it is cancelled, turn or None for the whole).
+        retries: node -> how its tries fail; where it gives up by `dead`, that leads to GRAVE.
+        keys: node -> its partition key, where its state is partitioned.
     """
 
     sources: dict[str, tuple[int, int, bool]]
@@ -68,6 +106,8 @@ class GraphSpec:
     tunings: tuple[tuple[int, str, dict[str, Any]], ...] = ()
     marks: dict[str, tuple[tuple[int, bool], ...]] = field(default_factory=dict)
     takes_turns: bool = False
+    retries: dict[str, RetrySpec] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
 
     def sinks(self) -> list[str]:
         """Return the nodes that nothing comes after."""
@@ -85,6 +125,9 @@ def graphs(
     with_tunings: bool = False,
     with_turns: bool = False,
     with_barge_ins: bool = False,
+    with_retries: bool = False,
+    with_keys: bool = False,
+    thens: tuple[str, ...] = ("skip", "dead_letter"),
     kinds: tuple[str, ...] = KINDS,
 ) -> GraphSpec:
     """Return a random graph."""
@@ -139,6 +182,24 @@ def graphs(
         if with_turns
         else {},
         takes_turns=with_turns and draw(st.booleans()),
+        retries={name: draw(_retries(thens)) for name in nodes} if with_retries else {},
+        keys={
+            name: draw(st.sampled_from(("conversation", "source", "text")))
+            for name, node in nodes.items()
+            if node.kind != "keep" and draw(st.booleans())
+        }
+        if with_keys
+        else {},
+    )
+
+
+def _retries(thens: tuple[str, ...]) -> st.SearchStrategy[RetrySpec]:
+    return st.builds(
+        RetrySpec,
+        st.integers(1, 3),
+        st.integers(0, 5),
+        st.sampled_from(("raises", "hangs", "breaks off")),
+        st.sampled_from(thens),
     )
 
 
@@ -194,11 +255,44 @@ def expected(spec: GraphSpec) -> dict[str, Counter[str]]:
         }
         for name, node in spec.nodes.items():
             inputs = [text for before, _ in node.before for text in made[before]]
-            seen[name].update(inputs)
+            seen[name].update(text for text in inputs if tried(spec, name, text)[0])
             made[name] = [
-                f"{text}>{name}{suffix}" for text in inputs for suffix in fanned(node.kind, text)
+                f"{text}>{name}{suffix}"
+                for text in inputs
+                for suffix in fanned(node.kind, text)[: tried(spec, name, text)[1]]
             ]
     return seen
+
+
+def tried(spec: GraphSpec, name: str, text: str) -> tuple[bool, int | None, int]:
+    """Return what tries of one text at a node come to.
+
+    Returns:
+        Whether an operator gets as far as to work on it, how many outputs it has then (None is
+        all of them), and how many tries there are.
+    """
+    retry = spec.retries.get(name)
+    if retry is None:
+        return True, None, 1
+    failing = retry.failing(name, text)
+    if failing < retry.attempts:
+        return True, None, failing + 1
+    if breaks_off(spec, name, text):
+        return True, 1, 1
+    return False, 0, retry.attempts
+
+
+def breaks_off(spec: GraphSpec, name: str, text: str) -> bool:
+    """Say whether an operator fails behind its first output, so that it is not tried again."""
+    retry, kind = spec.retries.get(name), spec.nodes[name].kind
+    return (
+        retry is not None
+        and retry.how == "breaks off"
+        and kind in ("generator", "stream")
+        and retry.gives_up(name, text)
+        and bool(fanned(kind, text))
+        and name not in spec.sinks()  # what leads nowhere has not left
+    )
 
 
 @dataclass
@@ -223,6 +317,10 @@ class Run:
         default_factory=lambda: defaultdict(list)
     )
     late: list[dict[str, Any]] = field(default_factory=list)
+    #: Texts that each node's operator was called with for the first time, in order.
+    begun: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    #: (node, text) of each event that was given up on, as its dead letter told.
+    buried: list[tuple[str, str]] = field(default_factory=list)
     calls: int = 0
     most: int = 0
     faults: list[str] = field(default_factory=list)
@@ -240,7 +338,7 @@ class Run:
         # What a node still gets after the end is counted as cancelled, and never worked on.
         if here in self.terminals and record.get("outcome") != "cancelled":
             self.late.append(record)
-        if record["record"] == "emitted":
+        if record["record"] == "emitted" and record["port"] != "dead":
             self.emitted[place].append(record["payload"]["text"])
         elif record["record"] == "ended":
             self.terminals[here].append(record["terminal"])
@@ -261,6 +359,25 @@ class Run:
                 self.look()
         if self.spec.fails_at == self.calls:
             raise RuntimeError("as planned")
+
+    def stumble(self, node: str, text: str, scope: Scope) -> bool:
+        """Fail a try that is to fail; return whether it is to hang instead."""
+        if scope.attempt == 1:
+            self.begun[node, scope.conversation].append(text)
+        retry = self.spec.retries.get(node)
+        if retry is None or scope.attempt > retry.failing(node, text):
+            return False
+        if breaks_off(self.spec, node, text):
+            return False
+        self.look()
+        if retry.how == "hangs" and self.spec.nodes[node].kind in ("wait", "wait_list", "stream"):
+            return True
+        raise ConnectionError(text)
+
+    def bury(self, letter: DeadLetter) -> None:
+        """Note a dead letter."""
+        self.look()
+        self.buried.append((letter.node, letter.payload.text))
 
     def look(self) -> None:
         """Count what is in flight from the structures themselves."""
@@ -307,6 +424,9 @@ class Run:
             )
         if guardian.dispatched > most[1]:
             self.faults.append(f"{guardian.id} has begun {guardian.dispatched}")
+        at_work = Counter(call.trial.key for call in calls if call.trial and call.is_running)
+        if guardian.keys is not None and any(count > 1 for count in at_work.values()):
+            self.faults.append(f"{guardian.id} works on {at_work} at once")
         if guardian.opened > most[2]:
             self.faults.append(f"{guardian.id} has {guardian.opened} at workers")
         begun = sum(call.event is not None for call in calls) + claimed
@@ -376,6 +496,11 @@ def _plan(noted: Run) -> Any:
         _add(builder, name, node, noted, payload)
         for before, overflow in node.before:
             builder.edge(before, name, overflow)
+    letters = [name for name, retry in spec.retries.items() if retry.then == "dead_letter"]
+    if letters:
+        builder.sink(GRAVE, noted.bury, queue_capacity=1)
+    for name in letters:
+        builder.edge(f"{name}.dead", GRAVE)
     return builder.build()
 
 
@@ -411,9 +536,19 @@ def _add(builder: PlanBuilder, name: str, node: NodeSpec, noted: Run, payload: A
         workers=node.workers if node.kind != "keep" else 1,
         reorder_capacity=node.reorder_capacity,
         overflow=node.overflow,
+        **_policy(name, node, noted.spec),
         cancel=node.cancel,
         **more,
     )
+
+
+def _policy(name: str, node: NodeSpec, spec: GraphSpec) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if name in spec.retries:
+        made["retry"] = spec.retries[name].policy()
+    if name in spec.keys:
+        return made | {"state_mode": "partitioned", "partition_key": spec.keys[name]}
+    return made | {"state_mode": "serialized" if node.kind == "keep" else "stateless"}
 
 
 def _process(  # noqa: C901 - one small function for each kind
@@ -422,34 +557,49 @@ def _process(  # noqa: C901 - one small function for each kind
     def outputs(text: str) -> list[Any]:
         return [payload(f"{text}>{name}{suffix}") for suffix in fanned(node.kind, text)]
 
+    def cut(text: str) -> Iterator[Any]:
+        whole = outputs(text)
+        if breaks_off(noted.spec, name, text):
+            yield whole[0]
+            raise ConnectionError(text)
+        yield from whole
+
     def plain(item: Any, scope: Scope) -> Any:
+        noted.stumble(name, item.text, scope)
         noted.step(name, item.text)
         made = outputs(item.text)
         return made if node.kind == "list" else made[0] if made else None
 
     def emits(item: Any, scope: Scope) -> Any:
+        noted.stumble(name, item.text, scope)
         noted.step(name, item.text)
         first, second = outputs(item.text)
         scope.emit(second)
         return first
 
     def generates(item: Any, scope: Scope) -> Iterator[Any]:
+        noted.stumble(name, item.text, scope)
         noted.step(name, item.text)
-        yield from outputs(item.text)
+        yield from cut(item.text)
 
     async def waits(item: Any, scope: Scope) -> Any:
+        if noted.stumble(name, item.text, scope):
+            await scope.sleep(60)
         noted.step(name, item.text)
         await scope.sleep(node.pace * 0.01 * scope.random.random())
         made = outputs(item.text)
         return made if node.kind == "wait_list" else made[0]
 
     async def streams(item: Any, scope: Scope) -> AsyncIterator[Any]:
+        if noted.stumble(name, item.text, scope):
+            await scope.sleep(60)
         noted.step(name, item.text)
-        for output in outputs(item.text):
+        for output in cut(item.text):
             await scope.sleep(node.pace * 0.01 * scope.random.random())
             yield output
 
     def keeps(item: Any, scope: Scope) -> None:
+        noted.stumble(name, item.text, scope)
         noted.step(name, item.text)
         scope.state.extend(outputs(item.text))
 

@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 
-from tests.runtime.engine.random_graphs import GraphSpec, check_books, expected, graphs, run
+from tests.runtime.engine.random_graphs import (
+    GraphSpec,
+    check_books,
+    expected,
+    graphs,
+    run,
+    tried,
+)
 
 
 @given(graphs(with_turns=True))
@@ -163,3 +170,88 @@ def test_books_are_even_whatever_is_tuned(spec: GraphSpec) -> None:
 
     check_books(noted)
     assert "active" not in noted.snapshot.conversations.values()
+
+
+@given(graphs(with_turns=True, with_retries=True))
+@settings(max_examples=200)
+def test_tries_neither_lose_nor_double_an_event(spec: GraphSpec) -> None:
+    """What succeeds at last is heard once, what is given up on is told once, and all is counted."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed"
+    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    begun: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for (node, _), texts in noted.called.items():
+        called[node].update(texts)
+    for (node, _), texts in noted.begun.items():
+        begun[node].update(texts)
+    assert called == expected(spec)
+    lost: Counter[tuple[str, str]] = Counter()
+    for name, retry in spec.retries.items():
+        given_up = [text for text in begun[name].elements() if retry.gives_up(name, text)]
+        tries = sum(tried(spec, name, text)[2] for text in begun[name].elements())
+        assert noted.snapshot.nodes[name].failed == len(given_up)
+        assert noted.snapshot.nodes[name].retries == tries - begun[name].total()
+        if retry.then == "dead_letter":
+            lost.update((name, text) for text in given_up)
+    assert Counter(noted.buried) == lost
+
+
+@given(graphs(with_retries=True, with_keys=True))
+@settings(max_examples=150)
+def test_an_event_that_is_tried_again_keeps_its_place(spec: GraphSpec) -> None:
+    """With one worker or a reorder buffer, outputs leave in the order of the first tries."""
+    noted = run(replace(spec, is_logged=True))
+
+    for (node, conversation), inputs in noted.begun.items():
+        policy = spec.nodes[node]
+        workers = 1 if policy.kind == "keep" else policy.workers
+        if workers > 1 and (not policy.reorder_capacity or policy.kind == "timed"):
+            continue
+        place = {text: index for index, text in enumerate(inputs)}
+        left = [place[text.rpartition(">")[0]] for text in noted.emitted[node, conversation]]
+        assert left == sorted(left), (node, conversation)
+
+
+@given(
+    graphs(
+        blocks_only=False,
+        with_failures=True,
+        with_cancels=True,
+        with_turns=True,
+        with_barge_ins=True,
+        with_retries=True,
+        with_keys=True,
+        thens=("fail", "skip", "dead_letter"),
+    )
+)
+@settings(max_examples=250)
+def test_cancels_drops_and_tries_settle_each_event_once(spec: GraphSpec) -> None:
+    """Whatever comes together, every node's books are even and nothing is left."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert "active" not in noted.snapshot.conversations.values()
+
+
+@given(graphs(with_retries=True, with_cancels=True, thens=("fail", "skip", "dead_letter")))
+@settings(max_examples=40)
+def test_tries_are_the_same_in_each_run(spec: GraphSpec) -> None:
+    """Chance in the waits is keyed, so plan and seed decide everything."""
+    spec = replace(spec, is_logged=True)
+
+    assert run(spec).log == run(spec).log
+
+
+@given(graphs(with_turns=True, with_retries=True, with_keys=True))
+@settings(max_examples=150)
+def test_keys_keep_their_order_and_go_on_beside_each_other(spec: GraphSpec) -> None:
+    """With tries in between: one of a key at a time, and what the graph makes is made."""
+    noted = run(spec)
+
+    check_books(noted)
+    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for (node, _), texts in noted.called.items():
+        called[node].update(texts)
+    assert called == expected(spec)

@@ -291,10 +291,8 @@ def _with_policy(resolved: Resolved) -> Iterator[tuple[ResolvedNode, Policy]]:
 
 def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, object]]:
     """Yield the members whose value this build has no machinery for."""
-    if policy.state in (State.PARTITIONED, State.TRANSACTIONAL):
+    if policy.state is State.TRANSACTIONAL:
         yield "state", policy.state.value
-    if policy.partition_key is not None:
-        yield "partition_key", policy.partition_key
     if policy.max_bytes is not None:
         yield "max_bytes", policy.max_bytes
     if node.side_effects is SideEffects.SPECULATIVE:
