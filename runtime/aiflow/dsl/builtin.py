@@ -299,6 +299,57 @@ class MergeNode(NodeHandle):
         return self.into("in")
 
 
+class PartitionNode(NodeHandle):
+    """A node of `partition`."""
+
+    first_out = "a"
+
+    @property
+    def a(self) -> Out:
+        """Any: a branch."""
+        return self.port("a")
+
+    @property
+    def b(self) -> Out:
+        """Any: a branch."""
+        return self.port("b")
+
+    @property
+    def c(self) -> Out:
+        """Any: a branch."""
+        return self.port("c")
+
+    @property
+    def d(self) -> Out:
+        """Any: a branch."""
+        return self.port("d")
+
+    @property
+    def e(self) -> Out:
+        """Any: a branch."""
+        return self.port("e")
+
+    @property
+    def f(self) -> Out:
+        """Any: a branch."""
+        return self.port("f")
+
+    @property
+    def g(self) -> Out:
+        """Any: a branch."""
+        return self.port("g")
+
+    @property
+    def h(self) -> Out:
+        """Any: a branch."""
+        return self.port("h")
+
+    @property
+    def in_(self) -> In:
+        """Any: anything with fields."""
+        return self.into("in")
+
+
 class RagPromptNode(NodeHandle):
     """A node of `rag-prompt`."""
 
@@ -938,6 +989,29 @@ class Builtins(FlowCore):
         }
         return MergeNode(self, self._node("merge", id, policy, resources, params))
 
+    def partition(
+        self,
+        id: str | None = None,
+        /,
+        *,
+        mode: Literal["key", "room"] | Unset = UNSET,
+        key: str | Unset = UNSET,
+        policy: PolicyLike | None = None,
+    ) -> PartitionNode:
+        """Spreads events over branches, by a key or by who has room.
+
+        Args:
+            id: Its id; made from the name without one.
+            mode: Key: events of one key always take the same branch; room: the branch with the least to do that has room. Default 'key'.
+            key: An expression over the payload's fields, such as lower(name); not looked at where events go by room. Default 'conversation'.
+        """
+        resources = None
+        params: dict[str, Any] = {
+            "mode": mode,
+            "key": key,
+        }
+        return PartitionNode(self, self._node("partition", id, policy, resources, params))
+
     def rag_prompt(
         self,
         id: str | None = None,
@@ -1510,8 +1584,8 @@ class Builtins(FlowCore):
         Args:
             id: Its id; made from the name without one.
             functions: Names of Python tools: of an installed package, or of a file that the run is given with --operators. Default ('calculator', 'clock').
-            http: HTTP calls, each a tool. Default ().
-            servers: MCP servers, whose tools are taken. Default ().
+            http: HTTP calls, each a tool: name, description, url, method, parameters (a JSON Schema) and credential. Default ().
+            servers: MCP servers, whose tools are taken: the name of a server of this machine, or a url. Default ().
             effects: What calling a tool twice would do, by its name, where its own word is to be changed: none, idempotent or non_idempotent. Default PydanticUndefined.
         """
         return self.resource("tools", id, {

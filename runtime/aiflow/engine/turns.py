@@ -45,7 +45,17 @@ def _state_of(node: NodePlan, turn: Turn) -> Any:  # noqa: ANN401 - the operator
         return None
 
 
-@dataclass(frozen=True, slots=True)
+def _balanced(node: NodePlan, lane: Lane) -> Route:
+    """Return the route of outputs that name no port: by any of those that are connected."""
+    route = Route(node.id, "", ())
+    route.choices = tuple(
+        lane.routes[port.name] for port in node.operator.outputs if lane.routes[port.name].leads_on
+    )
+    route.leads_on = bool(route.choices)
+    return route
+
+
+@dataclass(slots=True)
 class Weaver:
     """Makes turns of one session.
 
@@ -170,3 +180,5 @@ class Weaver:
                 target.before.append(route)
         if node.operator.outputs:
             lane.route = lane.routes[node.operator.outputs[0].name]
+        if node.operator.balances():
+            lane.route = _balanced(node, lane)

@@ -5,7 +5,7 @@ Nothing but the lists and counts; who is served next is told in `delivery`.
 
 from __future__ import annotations
 
-from aiflow.engine.cells import Call, EdgeState, Entry, Lane
+from aiflow.engine.cells import Call, EdgeState, Entry, Guardian, Lane
 
 
 def park(call: Call, hop: tuple[EdgeState, Lane], at: float) -> None:
@@ -38,29 +38,32 @@ def forget(lane: Lane, entry: Entry) -> None:
         guardian.gate.left(lane, entry)
 
 
-def place_of(call: Call) -> tuple[EdgeState, Lane]:
-    """Return where a waiting call stands."""
-    assert call.waits_at is not None
-    return call.waits_at
+def place_of(call: Call, guardian: Guardian) -> tuple[EdgeState, Lane]:
+    """Return where a waiting call stands at a guardian."""
+    return next(hop for hop in _places(call) if hop[1].guardian is guardian)
 
 
 def wait_at(call: Call, edge: EdgeState, lane: Lane) -> None:
     """Let a call stand at a lane behind those who stand there."""
     call.waits_at = (edge, lane)
-    edge.waiting += 1
-    lane.waiting += 1
-    lane.guardian.waiters[call] = None
-    lane.guardian.free = 0
+    call.or_at = () if call.route is None else call.route.full
+    for at, place in _places(call):
+        at.waiting += 1
+        place.waiting += 1
+        place.guardian.waiters[call] = None
+        place.guardian.free = 0
 
 
 def cease_to_wait(call: Call) -> None:
-    """Take a call out of the list it stands in."""
-    edge, lane = place_of(call)
+    """Take a call out of the lists it stands in."""
+    places = _places(call)
     call.waits_at = None
-    edge.waiting -= 1
-    lane.waiting -= 1
-    del lane.guardian.waiters[call]
-    lane.guardian.refresh()
+    call.or_at = ()
+    for edge, lane in places:
+        edge.waiting -= 1
+        lane.waiting -= 1
+        lane.guardian.waiters.pop(call, None)
+        lane.guardian.refresh()
 
 
 def is_awaited(lane: Lane, edge: EdgeState) -> bool:
@@ -74,8 +77,11 @@ def is_awaited(lane: Lane, edge: EdgeState) -> bool:
     if not gate.in_turn:
         return False
     return any(
-        call.waits_at is not None
-        and call.waits_at[1] is lane
-        and call.waits_at[0].port == edge.port
+        place is lane and at.port == edge.port
         for call in lane.guardian.waiters
+        for at, place in _places(call)
     )
+
+
+def _places(call: Call) -> tuple[tuple[EdgeState, Lane], ...]:
+    return () if call.waits_at is None else (call.waits_at, *call.or_at)

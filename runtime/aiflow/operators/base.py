@@ -165,6 +165,10 @@ class Operator(Generic[P]):
         """Return how in-ports are joined; `process` then gets a `Joined`. None: one by one."""
         return None
 
+    def balances(self) -> bool:
+        """Return whether an output that names no port takes any port that has room."""
+        return False
+
     def service_time_s(self) -> float | None:
         """Return the time per event that the params declare, None where they say nothing."""
         return None
