@@ -26,6 +26,7 @@ from aiflow.providers.messages import ToolSpec
 from aiflow.tools.tool import ToolAnswer, ToolContext, ToolEffect
 from aiflow.transport.excerpt import redact, shorten
 from aiflow.transport.guard import AddressGuard
+from aiflow.transport.masking import is_key, without
 
 # A server that offers more than this is not one for a model's request.
 _MOST_TOOLS = 1_000
@@ -94,7 +95,10 @@ class McpSession:
             raise self._error("the connection is lost", kind="unreachable", begun=True) from error
         except (MCPError, ValidationError) as error:
             raise self._error(_said(error), kind="failed", begun=True) from error
-        return ToolAnswer(_text(result), is_error=result.is_error)
+        text = _text(result)
+        for secret in filter(is_key, self._secrets):
+            text = without(text, secret)
+        return ToolAnswer(text, is_error=result.is_error)
 
     async def close(self) -> None:
         """Close the connection and end the server where it is ours; safe to repeat."""

@@ -22,6 +22,7 @@ from aiflow.transport.exchange import HttpExchange
 from aiflow.transport.failures import is_transient, parse_retry_after
 from aiflow.transport.guard import AddressGuard
 from aiflow.transport.inflate import InflateError
+from aiflow.transport.masking import SecretMask, is_key
 
 T = TypeVar("T")
 
@@ -154,7 +155,7 @@ class Fetcher:
             response = await _told(exchange.send(wire), request, sent)
             if response.status_code in _MOVED and "location" in response.headers:
                 return _redirected(request, url, response)
-            body, is_cut = await _told(_read(exchange, request.max_bytes), request, sent)
+            body, is_cut = await _told(_read(exchange, request), request, sent)
         finally:
             await exchange.aclose()
         return FetchAnswer(
@@ -232,14 +233,19 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-async def _read(exchange: HttpExchange, most: int) -> tuple[bytes, bool]:
-    """Return the body as far as it may be read, and whether there was more."""
+async def _read(exchange: HttpExchange, request: FetchRequest) -> tuple[bytes, bool]:
+    """Return the body as far as it may be read, and whether there was more.
+
+    A key that the server sends back is covered, also one that the end cuts in two.
+    """
+    mask = SecretMask(request.secret if is_key(request.secret) else "")
     body = b""
     while (piece := await exchange.read()) is not None:
-        body += piece
-        if len(body) > most:
-            return body[:most], True
-    return body, False
+        body += mask.add(piece)
+        if len(body) > request.max_bytes:
+            return body[: request.max_bytes], True
+    body += mask.end()
+    return body[: request.max_bytes], len(body) > request.max_bytes
 
 
 def _decoded(body: bytes, charset: str | None) -> str:

@@ -70,7 +70,7 @@ def shared() -> Iterator[Shared]:
     """Return what runs a coroutine with the tools of one server that is there for all tests."""
     with asyncio.Runner() as runner, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOME_OTHER_KEY", SECRET)
-        session = program(OWN_KEY="own")
+        session = program(OWN_KEY="own", secrets=(SECRET,))
         listed = runner.run(session.open())
         tools = {each.name: McpTool(session, each, each.name) for each in listed}
 
@@ -127,6 +127,14 @@ def test_a_tool_that_fails_says_so_itself(shared: Shared) -> None:
     assert failed.is_error
     assert "no, x" in failed.content
     assert added.content == "2"
+
+
+def test_a_key_that_the_server_sends_back_is_covered(shared: Shared) -> None:
+    """Before anybody sees it."""
+    answer = shared(lambda tools: tools["fail"].call({"secret": SECRET}, context()))
+
+    assert SECRET not in answer.content
+    assert "no, [redacted]" in answer.content
 
 
 def test_wrong_arguments_are_told_by_the_server(shared: Shared) -> None:

@@ -344,20 +344,44 @@ def test_an_error_is_told_in_the_servers_words_without_the_key() -> None:
     """With its status, and whether it will pass."""
 
     async def scenario() -> ToolError | None:
+        # The key is covered where the body comes in.
         async def answer(exchange: Exchange) -> None:
             body = f'{{"error": {{"message": "bad key {SECRET}"}}}}'.encode()
             more = "retry-after: 7\r\n"
             await exchange.whole("503 Busy", body, "application/json", more)
 
         async with serving(answer) as server:
-            result = await Fetcher(open_guard()).fetch(FetchRequest("GET", server.url))
+            request = FetchRequest("GET", server.url, secret=SECRET)
+            result = await Fetcher(open_guard()).fetch(request)
         return refused(result, "the tool t", SECRET)
 
     error = run(scenario())
 
     assert error is not None
-    assert str(error) == "the tool t answered 503: bad key [redacted]"
+    assert str(error) == f"the tool t answered 503: bad key {'*' * len(SECRET)}"
     assert (error.kind, error.is_transient, error.retry_after_s) == ("status", True, 7)
+
+
+@pytest.mark.parametrize("most", [10, 14, 20, 27, 100])
+def test_a_key_that_the_server_sends_back_is_covered(most: int) -> None:
+    """Wherever it is cut: by the network, or by the longest answer that is read."""
+
+    async def scenario() -> str:
+        async def answer(exchange: Exchange) -> None:
+            await exchange.head(content_type="text/plain")
+            text = f"your key: {SECRET}!".encode()
+            await exchange.chunks(text[:15], text[15:])
+            await exchange.end()
+
+        async with serving(answer) as server:
+            request = FetchRequest("GET", server.url, secret=SECRET, max_bytes=most)
+            return (await Fetcher(open_guard()).fetch(request)).text
+
+    shown = run(scenario())
+
+    assert shown.startswith("your key: "[:most])
+    assert not set(shown) & set("0123456789")
+    assert SECRET[:4] not in shown
 
 
 def test_a_charset_that_nobody_knows_is_read_as_utf_8() -> None:
