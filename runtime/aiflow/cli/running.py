@@ -150,6 +150,9 @@ class _Run:
             show=None if job.is_quiet else self._show,
             recordings=job.recordings,
         )
+        if job.recordings is not None and job.serve is not None:
+            # Whoever is attached sees it beside what the node shows.
+            job.recordings.tell_to(self._tell)
         header = header_line(
             job.plan.name, job.plan.strategy, job.seed, is_virtual=clock.is_virtual
         )
@@ -211,6 +214,9 @@ class _Run:
 
     def _show(self, line: OutputLine) -> None:
         self._lines.show(line.node, line.conversation, line.text)
+
+    def _tell(self, node: str, conversation: str, sentence: str) -> None:
+        self._session.add_output(node, conversation, f"{sentence}\n")
 
     def _print(self, line: str) -> None:
         """Print a sink's line; a stdout that takes no more stops the run, once."""

@@ -43,6 +43,10 @@ class AnswerRecordings:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
 
+    def tell_to(self, tell: Callable[[str, str, str], None]) -> None:
+        """Call another one from now on, see `tell`."""
+        self._tell = tell
+
     def recorder(self, asked_by: tuple[str, str], dialect: str, secret: str) -> RunRecorder:
         """Return the recorder of one answer.
 

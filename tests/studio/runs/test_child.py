@@ -19,6 +19,7 @@ from aiflow.graph import codec, edits
 from aiflow.graph.model import Graph, PortRef
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.registry import Catalog
+from aiflow.transport.trace import Trace, TraceWriter
 from aiflow_studio.runs.child import ChildHost
 from aiflow_studio.runs.host import RunHost, RunRequest
 from aiflow_studio.runs.remote import AttachedHost, RemoteHost
@@ -125,6 +126,29 @@ def test_a_drained_child_completes_and_another_can_start(wait_for: Await) -> Non
         assert "".join(line.text for line in host.outputs(0)) == "1 2 3 \n"
 
     on_a_child(wait_for, scene)
+
+
+def test_a_child_that_records_says_beside_the_node_where_its_answer_went(
+    wait_for: Await, tmp_path: Path
+) -> None:
+    """As a run in this process does."""
+    trace = tmp_path / "pond.trace"
+    with TraceWriter(trace, "ollama") as writer:
+        writer.write(0.0, b'{"message":{"content":"x"},"done":true,"done_reason":"stop"}\n')
+    asks = edits.add_node(Graph(name="asks"), "chat", id="model")
+    asks = edits.add_resource(asks, "provider", id="pond", params={"trace": str(trace)})
+    asks = edits.set_resource(asks, "model", "provider", "pond")
+    asks = edits.connect(edits.add_node(asks, "counter"), "model.out", "counter.in")
+    folder = tmp_path / "recordings"
+
+    async def scene(host: ChildHost) -> None:
+        host.start(RunRequest(codec.dumps(asks), record_to=str(folder)))
+        await until(host, lambda now: now.phase == "completed")
+        shown = [line.text for line in host.outputs(0) if line.node == "model"]
+        assert shown == [f"recorded in {folder / 'model-c1.trace'}\n"]
+
+    on_a_child(wait_for, scene)
+    assert Trace.open(folder / "model-c1.trace").check() == "closed"
 
 
 def test_what_cannot_run_is_told_before_a_process_is_started(wait_for: Await) -> None:
