@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,12 @@ from typing import Any
 
 import pytest
 
+import aiflow as library
+from aiflow import tool
 from aiflow.graph.shipped import graphs_dir
+from aiflow.operators.local import with_tools
+from aiflow.operators.registry import Catalog
+from aiflow.transport.trace import TraceWriter
 
 # The clocks; the real one goes through sockets and takes as long as the answers do.
 clocks = pytest.mark.parametrize(
@@ -218,3 +224,72 @@ def test_a_file_given_by_hand_offers_its_tools(aiflow: Callable[..., Any], tmp_p
     assert "there is no tool lookup; there are lookup_own, calculator" in "".join(
         shown(given.out)["results"]
     )
+
+
+def calling(folder: Path, name: str) -> Path:
+    """Return the graph `tool-loop` whose model asks for one tool, with a trace beside it."""
+    call = {"index": 0, "id": "c1", "function": {"name": name, "arguments": "{}"}}
+    frames = [
+        {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+    ]
+    with TraceWriter(folder / "call.trace", "openai-chat", "text/event-stream") as writer:
+        for frame in frames:
+            writer.write(0.0, f"data: {json.dumps(frame)}\n\n".encode())
+        writer.write(0.0, b"data: [DONE]\n\n")
+    graph = json.loads(shipped("tool-loop").read_text("utf-8"))
+    graph["resources"][0]["params"]["trace"] = "call.trace"
+    graph["resources"][1]["params"] = {"functions": [name]}
+    path = folder / "calling.aiflow.json"
+    path.write_text(json.dumps(graph), encoding="utf-8")
+    return path
+
+
+def test_whoever_walks_away_ends_the_call_that_is_open(tmp_path: Path) -> None:
+    """The tool is cancelled, and nothing of the loop is left."""
+    ended: list[str] = []
+
+    async def scenario() -> None:
+        begun = asyncio.Event()
+
+        @tool(effect="none")
+        async def wait_for_ever() -> None:
+            """Wait."""
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("ended")
+
+        catalog = with_tools(Catalog.load(), wait_for_ever)
+        path = calling(tmp_path, "wait_for_ever")
+        async with library.open(path, catalog=catalog) as run:
+            run.start()
+            await begun.wait()
+
+    asyncio.run(scenario())
+
+    assert ended == ["ended"]
+
+
+def test_a_call_that_outlasts_its_time_goes_back_as_an_error(tmp_path: Path) -> None:
+    """And the model, asked again, may go on; here it answers as recorded."""
+
+    @tool(effect="none")
+    async def wait_for_ever() -> None:
+        """Wait."""
+        await asyncio.Event().wait()
+
+    catalog = with_tools(Catalog.load(), wait_for_ever)
+    path = calling(tmp_path, "wait_for_ever")
+    graph = json.loads(path.read_text("utf-8"))
+    provider = graph["resources"][0]["params"]
+    provider["more_traces"] = ["traces/tool-loop-3.trace"]
+    next(node for node in graph["nodes"] if node["id"] == "call")["params"] = {"retries": 0}
+    path.write_text(json.dumps(graph), encoding="utf-8")
+
+    result = library.run(path, catalog=catalog, clock="virtual")
+
+    assert result.snapshot.phase == "completed"
+    assert "did not answer within 30 s" in result.shown["results"]
+    assert "forty-two crowns" in result.shown["answer"]
