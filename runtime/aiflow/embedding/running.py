@@ -103,10 +103,17 @@ class Run:
     It starts when the first event of a sink is asked for, or with `start` or `result`.
     """
 
-    def __init__(self, plan: Plan, inputs: Mapping[str, str] | str | None, seed: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, str] | str | None,
+        seed: int,
+        deadline_s: float | None = None,
+    ) -> None:
         self._plan = plan
         self._inputs = inputs
         self._seed = seed
+        self._deadline_s = deadline_s
         self._handovers: dict[str, Handover] = {}
         self._shown: dict[str, list[str]] = {}
         self._session: Session | None = None
@@ -137,7 +144,11 @@ class Run:
         """Begin, if it has not begun."""
         if self._session is None:
             self._session = Session(
-                self._plan, seed=self._seed, inputs=self._inputs, show=self._show
+                self._plan,
+                seed=self._seed,
+                inputs=self._inputs,
+                show=self._show,
+                conversation_deadline_s=self._deadline_s,
             )
             self._loop = asyncio.get_running_loop()
             self._task = self._loop.create_task(self._session.run(), name="aiflow run")
@@ -229,7 +240,7 @@ class Run:
 
 
 @asynccontextmanager
-async def open(
+async def open(  # noqa: PLR0913 - what a run can be told, by keyword
     runnable: Runnable,
     *,
     inputs: Mapping[str, str] | str | None = None,
@@ -237,6 +248,7 @@ async def open(
     strategy: StrategyName = "aiflow",
     base: str | os.PathLike[str] | None = None,
     catalog: Catalog | None = None,
+    conversation_deadline_s: float | None = None,
 ) -> AsyncIterator[Run]:
     """Open a run for as long as the block lasts; leaving it cancels what still runs.
 
@@ -253,6 +265,8 @@ async def open(
         strategy: how queues and workers are used.
         base: folder that relative paths start from; that of the file, else the current one.
         catalog: the operators there are; None finds all that are installed.
+        conversation_deadline_s: seconds that each conversation has; one that is not done then
+            fails. None is no limit.
 
     Raises:
         CompileError: the graph has errors.
@@ -260,7 +274,8 @@ async def open(
     """
     is_virtual = isinstance(asyncio.get_running_loop(), VirtualLoop)
     clock: ClockName = "virtual" if is_virtual else "real"
-    run = Run(_planned(runnable, strategy, base, catalog, clock), inputs, seed)
+    planned = _planned(runnable, strategy, base, catalog, clock)
+    run = Run(planned, inputs, seed, conversation_deadline_s)
     try:
         yield run
     finally:
@@ -276,6 +291,7 @@ def run(  # noqa: PLR0913 - what a run can be told, by keyword
     strategy: StrategyName = "aiflow",
     base: str | os.PathLike[str] | None = None,
     catalog: Catalog | None = None,
+    conversation_deadline_s: float | None = None,
 ) -> Result:
     """Run to the end, on a loop of its own, and return how it ended; see `open`.
 
@@ -287,6 +303,7 @@ def run(  # noqa: PLR0913 - what a run can be told, by keyword
         strategy: how queues and workers are used.
         base: folder that relative paths start from.
         catalog: the operators there are; None finds all that are installed.
+        conversation_deadline_s: seconds that each conversation has; None is no limit.
 
     Raises:
         CompileError: the graph has errors.
@@ -298,7 +315,8 @@ def run(  # noqa: PLR0913 - what a run can be told, by keyword
         pass
     else:
         raise EngineError("a loop runs here already; use `async with aiflow.open(…)` instead")
-    made = Run(_planned(runnable, strategy, base, catalog, clock), inputs, seed)
+    planned = _planned(runnable, strategy, base, catalog, clock)
+    made = Run(planned, inputs, seed, conversation_deadline_s)
     factory = VirtualLoop if clock == "virtual" else None
     with asyncio.Runner(loop_factory=factory) as runner:
         return runner.run(made.result())

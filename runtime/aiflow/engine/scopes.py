@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from aiflow.clock import Clock
 from aiflow.events import Context
 from aiflow.operators.scope import Scope
+
+_KEY_LETTERS = 32
 
 
 class EngineScope(Scope):
@@ -23,9 +28,9 @@ class EngineScope(Scope):
             source or before the first event a stand-in without payload.
     """
 
-    __slots__ = ("_random", "_random_for", "_seed", "event")
+    __slots__ = ("_random", "_random_for", "_run", "_seed", "event")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that one lane's scope is told at its making
         self,
         node: str,
         clock: Clock,
@@ -33,6 +38,8 @@ class EngineScope(Scope):
         outputs: frozenset[str],
         event: Context[Any],
         seed: int,
+        *,
+        run: str = "",
     ) -> None:
         # The base class would make a random generator for every lane there is.
         self.node = node
@@ -54,6 +61,7 @@ class EngineScope(Scope):
         self._mark = None
         self._notice = None
         self._seed = seed
+        self._run = run
         self._random: random.Random | None = None
         self._random_for = -1
 
@@ -102,8 +110,13 @@ class EngineScope(Scope):
 
     @property
     def idempotency_key(self) -> str:  # type: ignore[override]
-        """The same at every attempt of the same effect, different for any other."""
-        return self._place_of(self.event)
+        """The same at every attempt of the same effect, different for any other.
+
+        It is made of the event's place, what it carries, and a word for the run: in another
+        session a conversation may have the same name and say the same.
+        """
+        place = f"{self._run} {self._place_of(self.event)} ".encode()
+        return sha256(place + _written(self.event.payload)).hexdigest()[:_KEY_LETTERS]
 
     def _place_of(self, event: Context[Any]) -> str:
         place = (self.conversation, self.turn, self.node, event.source, event.sequence)
@@ -127,10 +140,24 @@ class EngineScope(Scope):
             emit: takes what the call's operator emits beside its result.
         """
         fork = EngineScope(
-            self.node, self.clock, self.resources, self.outputs, self.event, self._seed
+            self.node,
+            self.clock,
+            self.resources,
+            self.outputs,
+            self.event,
+            self._seed,
+            run=self._run,
         )
         fork.state, fork.deadline = self.state, self.deadline
         fork.input, fork.number = self.input, self.number
         fork._emit, fork._show = emit, self._show
         fork._keep, fork._mark, fork._notice = self._keep, self._mark, self._notice
         return fork
+
+
+def _written(payload: object) -> bytes:
+    """Return a payload as bytes, the same however its mappings are ordered."""
+    try:
+        return msgspec.json.encode(payload, order="sorted", enc_hook=repr)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return repr(payload).encode("utf-8", "replace")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.compiler.plan import Plan
@@ -90,6 +91,8 @@ class Session:
         base: folder that the run's relative paths start from, for those who ask.
         log: takes each line of the event log; None writes none, and costs nothing.
         show: takes each line that a node shows, as it comes; it must not raise.
+        conversation_deadline_s: seconds that each conversation has, from its opening; one that is
+            not done then fails. None is no limit.
         stop_deadline_s: seconds after which an operator that does not end is left behind.
         blocked_after_s: seconds after which a loop that does nothing else is told of; real clock.
         recordings: where the answers of models are kept as traces, None for nowhere.
@@ -106,6 +109,7 @@ class Session:
         base: Path | str | None = None,
         log: Callable[[str], None] | None = None,
         show: Callable[[OutputLine], None] | None = None,
+        conversation_deadline_s: float | None = None,
         stop_deadline_s: float = STOP_DEADLINE_S,
         blocked_after_s: float = BLOCKED_AFTER_S,
         recordings: AnswerRecordings | None = None,
@@ -117,6 +121,7 @@ class Session:
         self._inputs = inputs
         self._repeats = repeats
         self._log = log
+        self._conversation_deadline_s = conversation_deadline_s
         self._stop_deadline_s = stop_deadline_s
         self._blocked_after_s = blocked_after_s
         self._blocked: deque[BlockedLoopError] = deque(maxlen=KEPT_STALLS)
@@ -491,10 +496,12 @@ class Session:
         weaver = Weaver(
             self.plan, kernel, self._guardians, self._edges, resources,
             self._outputs, self._seed, self._input_of,
+            f"seed {self._seed}" if kernel.clock.is_virtual else uuid4().hex,
         )  # fmt: skip
         self._usher = Usher(
             self._conversations, kernel, weaver, self._guardians,
             note_error=self._note_error, note_end=self._note_marks, on_idle=self._end_if_over,
+            deadline_s=self._conversation_deadline_s,
         )  # fmt: skip
         unwatch = kernel.runlist.watch(self._look_for_deadlock)
         unguard = self._have_loop_watched(kernel)
@@ -510,6 +517,7 @@ class Session:
         finally:
             unwatch()
             unguard()
+            self._usher.close()
             if self._deadline is not None:
                 self._deadline.cancel()
             self._look_inside().close()

@@ -62,6 +62,8 @@ class Weaver:
     Attributes:
         resources: started resources by id.
         input_of: the text that the run was given for a conversation.
+        run: tells this run's effects from those of any other.
+        deadline_of: says when a conversation is given up.
     """
 
     plan: Plan
@@ -72,6 +74,8 @@ class Weaver:
     outputs: Outputs
     seed: int
     input_of: Callable[[str], str | None]
+    run: str
+    deadline_of: Callable[[str], float | None] = lambda _: None
 
     def open(
         self,
@@ -89,6 +93,7 @@ class Weaver:
             scopes: those that the streams of earlier turns hold, by node.
         """
         turn = Turn(conversation, number, self.kernel.now())
+        turn.deadline = self.deadline_of(conversation)
         scopes = scopes or {}
         reached = self._reached(sources)
         for node, guardian in self.guardians.items():
@@ -142,10 +147,12 @@ class Weaver:
                 frozenset(port.name for port in node.operator.outputs if ways.get(port.name)),
                 blank,
                 self.seed,
+                run=self.run,
             )
         else:
             scope.enter_turn(blank)
         scope.state = _state_of(node, turn)
+        scope.deadline = turn.deadline
         scope.input = self.input_of(turn.conversation)
         scope.number = number_of(turn.conversation)
         scope.port = guardian.ports[0] if guardian.ports else ""

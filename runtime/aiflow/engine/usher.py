@@ -16,6 +16,7 @@ from aiflow.engine import sharing
 from aiflow.engine.cancelling import cancel_turn, force_end, stop_sources
 from aiflow.engine.cells import Guardian, Kernel, Terminal, Turn
 from aiflow.engine.conversations import Conversation, Conversations
+from aiflow.engine.deadlines import Deadlines
 from aiflow.engine.sources import Stream
 from aiflow.engine.turns import Weaver
 from aiflow.metrics.snapshot import Outcome
@@ -32,6 +33,7 @@ class Usher:
         note_error: takes the error that ended a conversation.
         note_end: takes each turn that has ended, before its lanes are let go.
         on_idle: called when a conversation has ended; more may have been opened.
+        deadline_s: seconds that each conversation has; None is no limit.
     """
 
     def __init__(  # noqa: PLR0913 - the session's parts, by keyword
@@ -44,6 +46,7 @@ class Usher:
         note_error: Callable[[BaseException], None],
         note_end: Callable[[Turn], None],
         on_idle: Callable[[], None],
+        deadline_s: float | None = None,
     ) -> None:
         self._conversations = conversations
         self._kernel = kernel
@@ -53,6 +56,8 @@ class Usher:
         self._note_end = note_end
         self._on_idle = on_idle
         self._opens_more = True
+        self._deadlines = Deadlines(kernel.clock, deadline_s, self.fail_conversation)
+        weaver.deadline_of = self._deadlines.of
         kernel.fail_turn = self.fail
         # Told from within whatever closed a lane: the books are closed afterwards.
         kernel.turn_ended = lambda turn: kernel.runlist.push(self._close, turn, None)
@@ -65,6 +70,7 @@ class Usher:
         """Open those that wait, while there is room."""
         while self._opens_more and (found := self._conversations.next()) is not None:
             id_, sources = found
+            self._deadlines.begin(id_)
             turn = self._weaver.open(id_, 0, sources)
             conversation = Conversation(id_, sources, turn)
             self._kernel.active += 1
@@ -80,6 +86,10 @@ class Usher:
             self._let_end(conversation)
             for turn in conversation.turns():
                 stop_sources(turn, Terminal.END, self._kernel.now())
+
+    def close(self) -> None:
+        """Let no timer outlive the session."""
+        self._deadlines.close()
 
     def stop(self) -> None:
         """Cancel all that is open and all that waits."""
@@ -130,6 +140,13 @@ class Usher:
         conversation = self._conversations.active.get(turn.conversation)
         if conversation is not None:
             self._let_end(conversation)
+
+    def fail_conversation(self, id_: str, error: BaseException) -> None:
+        """End what is open of a conversation at once because of an error of its own."""
+        conversation = self._conversations.active.get(id_)
+        for turn in () if conversation is None else tuple(conversation.turns()):
+            self.fail(turn, error)
+            force_end(turn, Terminal.ERROR, self._kernel.now())
 
     def fail_all(self, error: BaseException) -> None:
         """End every open turn at once because of an error of the whole session."""
@@ -219,6 +236,7 @@ class Usher:
         for guardian in self._guardians.values():
             if guardian.keys is not None:
                 guardian.keys.end_conversation(conversation.id)
+        self._deadlines.end(conversation.id)
         self._conversations.end(conversation)
         self.open_conversations()
         self._on_idle()
