@@ -109,6 +109,8 @@ def node_face(node: Node, types: PortTypes, touching: Touching) -> NodeFace:
     edges_in, edges_out = touching[node.id]
     inputs = operator.inputs if operator else ()
     outputs = operator.outputs if operator else ()
+    if operator is not None and _has_dead_port(node, edges_out):
+        outputs = (*outputs, DEAD_PORT)
     is_source = operator is not None and not operator.inputs
     return NodeFace(
         id=node.id,
@@ -191,13 +193,19 @@ def _capacity(node: Node) -> int:
     return int(_DEFAULTS["queue_capacity"])
 
 
+def _has_dead_port(node: Node, edges_out: Iterable[Edge]) -> bool:
+    """Say whether the port that every node has is shown: where it is used, or meant to be."""
+    retry = node.policy.get("retry")
+    is_wanted = isinstance(retry, Mapping) and retry.get("then") == "dead_letter"
+    return is_wanted or any(edge.source.port == DEAD_PORT.name for edge in edges_out)
+
+
 def _ports(
     declared: Iterable[Port], used: Iterable[str], operator: type[Operator[Any]] | None
 ) -> tuple[PortFace, ...]:
     faces = {port.name: PortFace(port.name, port.type, port.help) for port in declared}
     for name in used:
-        is_missing = operator is not None and name != DEAD_PORT.name
-        faces.setdefault(name, PortFace(name, is_missing=is_missing))
+        faces.setdefault(name, PortFace(name, is_missing=operator is not None))
     return tuple(faces.values())
 
 
