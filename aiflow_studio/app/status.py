@@ -59,6 +59,8 @@ def describe(phase: Phase, snapshot: Snapshot | None) -> RunWords:
         parts.append(((_shorten(snapshot.error), False),))
     else:
         parts.append(_first_token(snapshot))
+    if snapshot.waiting_requests:
+        parts.append((("requests in line ", False), (f"{snapshot.waiting_requests}", True)))
     dropped = sum(sum(node.dropped.values()) for node in snapshot.nodes.values())
     parts.append((("dropped ", False), (f"{dropped:,}".replace(",", " "), True)))
     parts.append(_conversations(snapshot))

@@ -47,6 +47,18 @@ def test_a_failure_is_told_by_word_glyph_and_colour(qapp: QApplication) -> None:
     assert bar.property("tone") == "failed"
 
 
+def test_requests_that_wait_their_turn_at_a_provider_are_told(qapp: QApplication) -> None:
+    """While they do: a run that seems to hang says what it waits for."""
+    bar = StatusBar(DARK)
+
+    bar.show_run("running", replace(snapshot_at(1.0), waiting_requests=3))
+    waiting = bar.run_text
+    bar.show_run("running", snapshot_at(1.0))
+
+    assert "requests in line 3" in waiting
+    assert "in line" not in bar.run_text
+
+
 def test_before_the_first_run_there_is_nothing_to_count() -> None:
     """No zeros that look like a measurement."""
     words = describe("idle", None)
