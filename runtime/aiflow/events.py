@@ -15,6 +15,8 @@ import msgspec
 
 T = TypeVar("T")
 
+_NUMBER_BYTES = 8
+
 Channel = Literal["reasoning", "answer", "refusal"]
 ControlKind = Literal["start", "usage", "finish", "keep-alive", "notice"]
 
@@ -210,6 +212,25 @@ def is_droppable(payload: object) -> bool:
     if type(payload) is Control:
         return payload.kind == "keep-alive"
     return bool(getattr(payload, "droppable", False))
+
+
+def size_of(payload: object) -> int:
+    """Return about how many bytes a payload holds: its texts in UTF-8, its data, its numbers.
+
+    An estimate that is cheap and always the same for the same payload; what Python itself needs
+    beside it is not counted.
+    """
+    if isinstance(payload, str):
+        return len(payload) if payload.isascii() else len(payload.encode(errors="replace"))
+    if isinstance(payload, bytes | bytearray | memoryview):
+        return len(payload)
+    if isinstance(payload, msgspec.Struct):
+        return sum(size_of(getattr(payload, name)) for name in payload.__struct_fields__)
+    if isinstance(payload, Mapping):
+        return sum(size_of(key) + size_of(value) for key, value in payload.items())
+    if isinstance(payload, list | tuple | set | frozenset):
+        return sum(map(size_of, payload))
+    return 0 if payload is None else _NUMBER_BYTES
 
 
 def text_of(payload: object) -> str:

@@ -68,7 +68,7 @@ def _guardian(node: NodePlan, kernel: Kernel, executor: Executor | None) -> Guar
     guardian = Guardian(node, kernel, _runner(node, executor))
     operator = node.operator
     guardian.has_finish = type(operator).finish is not Operator.finish
-    if len(guardian.ports) > 1:
+    if len(guardian.ports) > 1 or node.policy.max_bytes is not None:
         guardian.gate = Rows(guardian)
     # An operator that awaits takes its time itself.
     if kernel.clock.is_virtual and type(guardian.runner) is InlineRunner:

@@ -129,13 +129,20 @@ class Gate(Protocol):
     Attributes:
         picks: it may pass by what waits, so that everything has to go through the queue.
         in_turn: those who wait for a place get one in the order in which they came.
+        max_bytes: limit of each row, None without one; `bytes`: what is in each row.
     """
 
     picks: bool
     in_turn: bool
+    max_bytes: int | None
+    bytes: list[int]
 
     def has_place(self, lane: Lane, edge: EdgeState, event: Event) -> bool:
         """Say whether there is a place for an event that comes over this edge."""
+        ...
+
+    def has_droppable_bytes(self, edge: EdgeState, event: Event) -> bool:
+        """Say whether there is room for an event where all gives way that may."""
         ...
 
     def entered(self, lane: Lane, entry: Entry) -> None:

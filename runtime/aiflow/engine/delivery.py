@@ -93,7 +93,7 @@ def has_room(lane: Lane, edge: EdgeState, event: Event) -> bool:
     return (
         guardian.overflow is Overflow.DROP_OLDEST
         and not is_awaited(lane, edge)
-        and has_droppable(lane, edge)
+        and has_droppable(lane, edge, event)
     )
 
 

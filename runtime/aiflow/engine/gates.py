@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from aiflow.engine.cells import EdgeState, Entry, Event, Guardian, Lane
 from aiflow.engine.waiting import forget
+from aiflow.events import is_droppable, size_of
 
 
 class Rows:
@@ -25,6 +26,7 @@ class Rows:
     Attributes:
         places: of each row; None in an unlimited queue.
         depths: entries in each row. `turns`: turns that have one there.
+        max_bytes: limit of a row, None without one; `bytes`: what is in each row.
     """
 
     picks = False
@@ -37,6 +39,10 @@ class Rows:
         guardian.rows = self._ports + (returns is not None)
         self.depths = [0] * guardian.rows
         self.turns = [0] * guardian.rows
+        most = guardian.node.policy.max_bytes
+        self.max_bytes = None if most is None else most // max(1, self._ports)
+        self.bytes = [0] * guardian.rows
+        self._sizes: dict[int, int] = {}
         self.places: list[int] | None = None
         self.share_out(guardian.queue_capacity)
 
@@ -69,16 +75,46 @@ class Rows:
             return False
         if self.returns == 0 and guardian.depth >= (guardian.queue_capacity or 0):
             return False
+        if self.max_bytes is not None and not self._has_bytes(lane, row, event):
+            return False
         if not guardian.is_limited or not lane.queues[row] or row == self._ports:
             return True
         # As in a queue of one row, a place is kept for each open turn that has nothing here.
         active = guardian.kernel.active
         return places < active or depth + active - self.turns[row] < places
 
+    def _has_bytes(self, lane: Lane, row: int, event: Event) -> bool:
+        """Say whether a row has so many bytes left; one that is empty takes anything."""
+        used, most = self.bytes[row], self.max_bytes or 0
+        if not used:
+            return True
+        guardian = self.guardian
+        if guardian.is_limited and lane.queues[row]:
+            # As of the places, a share is kept for each open turn that has nothing here.
+            active = guardian.kernel.active
+            most -= max(0, active - self.turns[row]) * (most // max(1, active))
+        return used + size_of(event.payload) <= most
+
+    def has_droppable_bytes(self, edge: EdgeState, event: Event) -> bool:
+        """Say whether there is room for an event where all gives way that may."""
+        if self.max_bytes is None:
+            return True
+        row = edge.port
+        left = self.bytes[row] - sum(
+            self._sizes[entry[3]]
+            for lane in self.guardian.ready
+            for entry in lane.queues[row]
+            if is_droppable(entry[0].payload) and (entry[2].is_detached or not edge.is_detached)
+        )
+        return left <= 0 or left + size_of(event.payload) <= self.max_bytes
+
     def entered(self, lane: Lane, entry: Entry) -> None:
         """Note that an entry stands in a lane's row now."""
         row = entry[2].port
         self.depths[row] += 1
+        if self.max_bytes is not None:
+            size = self._sizes[entry[3]] = size_of(entry[0].payload)
+            self.bytes[row] += size
         if len(lane.queues[row]) == 1:
             self.turns[row] += 1
 
@@ -86,6 +122,8 @@ class Rows:
         """Note that an entry has left its row."""
         row = entry[2].port
         self.depths[row] -= 1
+        if self.max_bytes is not None:
+            self.bytes[row] -= self._sizes.pop(entry[3])
         if not lane.queues[row]:
             self.turns[row] -= 1
 

@@ -28,8 +28,8 @@ def overflow(lane: Lane, edge: EdgeState, event: Event, at: float) -> bool:
     """Deal with an arrival that has no place; return True where it has one now."""
     how = edge.overflow or lane.guardian.overflow
     is_oldest = how is Overflow.DROP_OLDEST
-    if is_oldest and not is_awaited(lane, edge) and (victim := _victim(lane, edge)) is not None:
-        _evict(*victim, at)
+    if is_oldest and not is_awaited(lane, edge) and has_droppable(lane, edge, event):
+        _make_room(lane, edge, event, at)
         return True
     if edge.feedback is not None and not edge.is_detached:
         places = edge.feedback.credit * edge.feedback.max_returns
@@ -53,9 +53,21 @@ def refuse(lane: Lane, edge: EdgeState, event: Event, error: EngineError, at: fl
     fail_lane(lane, error, at)
 
 
-def has_droppable(lane: Lane, edge: EdgeState) -> bool:
-    """Say whether something waits here that may be dropped for an arrival on this edge."""
-    return _victim(lane, edge) is not None
+def has_droppable(lane: Lane, edge: EdgeState, event: Event) -> bool:
+    """Say whether enough waits here that may be dropped for an arrival on this edge."""
+    gate = lane.guardian.gate
+    has_bytes = gate is None or gate.has_droppable_bytes(edge, event)
+    return has_bytes and _victim(lane, edge) is not None
+
+
+def _make_room(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
+    """Drop what is oldest: one event, or as many as it takes where bytes are counted."""
+    guardian = lane.guardian
+    while (victim := _victim(lane, edge)) is not None:
+        _evict(*victim, at)
+        is_counted = guardian.gate is not None and guardian.gate.max_bytes is not None
+        if not is_counted or guardian.may_queue(lane, edge, event):
+            return
 
 
 def _victim(lane: Lane, edge: EdgeState) -> tuple[Lane, EdgeState, int] | None:

@@ -70,6 +70,8 @@ def node_stats(
         bound=bound if bound is None else bound + left_over(guardian),
         depth=guardian.depth,
         max_depth=guardian.max_depth,
+        queue_bytes=_bytes_of(guardian),
+        max_bytes=None if guardian.is_source else guardian.node.policy.max_bytes,
         running=hands if guardian.is_source else guardian.dispatched - held,
         held=held,
         received=received,
@@ -127,6 +129,11 @@ def first_at_sinks(guardians: Mapping[str, Guardian]) -> float | None:
     measured = [guardian for guardian in sinks if guardian.node.is_measured]
     times = [guardian.first_at_s for guardian in measured or sinks]
     return min((time for time in times if time is not None), default=None)
+
+
+def _bytes_of(guardian: Guardian) -> int | None:
+    gate = guardian.gate
+    return None if gate is None or gate.max_bytes is None else sum(gate.bytes)
 
 
 def _activity(guardian: Guardian) -> Activity:

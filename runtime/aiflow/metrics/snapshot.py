@@ -47,6 +47,8 @@ class NodeStats:
         reorder_capacity: effective ρ.
         bound: most events this node may hold; None where it is unlimited.
         depth: events waiting in its queue now; `max_depth` the most so far.
+        queue_bytes: about how many bytes wait there, of `max_bytes` that may; None where they
+            are not counted.
         running: events being processed now; `held` those finished and waiting for order.
         received: events offered to the node, `emitted` outputs that left it.
         dropped: events discarded, by reason.
@@ -69,6 +71,8 @@ class NodeStats:
     bound: int | None = None
     depth: int = 0
     max_depth: int = 0
+    queue_bytes: int | None = None
+    max_bytes: int | None = None
     running: int = 0
     held: int = 0
     received: int = 0

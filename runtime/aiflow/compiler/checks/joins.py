@@ -10,6 +10,7 @@ from aiflow.compiler.order import circles, reachable
 from aiflow.compiler.resolved import Resolved, ResolvedNode, conversations_at_once
 from aiflow.compiler.values import made
 from aiflow.graph import edits
+from aiflow.graph.values import UNSET
 from aiflow.operators.base import Joining
 
 _MOST_PLACES = 1_000_000
@@ -160,9 +161,36 @@ def pairs_are_of_the_same_sources(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
+def bytes_are_limited_where_all_may_wait(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF414: the bytes of a queue are limited which must let some events in however full it is.
+
+    A join always takes what is next of a branch, and a loop's entry what comes back.
+
+    Why: One large event would keep out the one that all others wait for.
+    For example: a join with "policy": {"max_bytes": 65536}.
+    Remedy: leave max_bytes out there, and limit the nodes before it.
+    """
+    found = Finding("AF414")
+    joins = {node.id for node, _ in _joins(resolved)}
+    for node in resolved.nodes.values():
+        is_entry = any(edge.feedback is not None for edge in node.incoming)
+        if node.policy is None or node.policy.max_bytes is None:
+            continue
+        if node.id in joins or is_entry:
+            yield found.error(
+                "node {node} must let in {what}, so the bytes of its queue cannot be limited",
+                "leave max_bytes out here, and limit the nodes before it",
+                node=node.id,
+                field="max_bytes",
+                what="what comes back to it" if is_entry else "what is next of each branch",
+                fix=fix("Leave out max_bytes", edits.merge_policy, node.id, {"max_bytes": UNSET}),
+            )
+
+
 CHECKS: tuple[Check, ...] = (
     *(joins_are_in_no_loop, branches_have_a_source_in_common, joins_have_places_for_all),
     *(joins_hold_what_branches_do_at_once, pairs_are_of_the_same_sources),
+    *(bytes_are_limited_where_all_may_wait,),
 )
 
 

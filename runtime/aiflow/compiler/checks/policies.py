@@ -293,8 +293,6 @@ def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, obj
     """Yield the members whose value this build has no machinery for."""
     if policy.state is State.TRANSACTIONAL:
         yield "state", policy.state.value
-    if policy.max_bytes is not None:
-        yield "max_bytes", policy.max_bytes
     if node.side_effects is SideEffects.SPECULATIVE:
         yield "side_effects", SideEffects.SPECULATIVE.value
     if policy.speculative_capacity:
