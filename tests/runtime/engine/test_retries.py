@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from aiflow.clock import VirtualLoop
 from aiflow.engine.session import Session
@@ -405,6 +408,91 @@ def test_a_lost_answer_leaves_an_effect_indeterminate(error: Exception) -> None:
     assert snapshot.error is not None
     assert "node n began an effect in conversation c1 and got no answer" in snapshot.error
     assert keys[0] in snapshot.error
+
+
+def test_what_was_done_before_a_wait_is_not_done_again() -> None:
+    """Whoever is asked knows the effect by its key: llama_index 22559 repeated it."""
+    done: dict[str, int] = {}
+    asked = 0
+
+    def process(payload: int, scope: Scope) -> int:
+        nonlocal asked
+        asked += 1
+        done.setdefault(scope.idempotency_key, payload)
+        if scope.attempt < 3:
+            raise ConnectionError("the answer was lost")
+        return payload
+
+    snapshot, seen, _ = ran(process, retry=AGAIN, side_effects="idempotent")
+
+    assert (snapshot.phase, seen) == ("completed", [1, 2, 3])
+    assert asked == 9
+    assert sorted(done.values()) == [1, 2, 3]
+
+
+@given(
+    st.lists(st.sampled_from(["fine", "fails", "late", "lost", "not yet"]), max_size=12),
+    st.integers(1, 3),
+    st.integers(0, 3),
+    st.sampled_from(["skip", "dead_letter"]),
+)
+@settings(max_examples=60)
+def test_no_effect_begins_twice(fates: list[str], workers: int, reorder: int, then: str) -> None:
+    """Whatever becomes of a try: only what has not begun is tried again."""
+    begun: Counter[str] = Counter()
+
+    async def process(payload: tuple[int, str], scope: Scope) -> int:
+        number, fate = payload
+        if fate == "not yet" and scope.attempt == 1:
+            raise NotStarted("the printer is off")
+        begun[scope.idempotency_key] += 1
+        await scope.sleep(9 if fate == "late" else 0.1)
+        if fate in ("fails", "lost"):
+            raise ConnectionResetError if fate == "lost" else ValueError
+        return number
+
+    retry = AGAIN | {"timeout_s": 1.0, "then": then}
+    snapshot, seen, dead = ran(
+        process,
+        list(enumerate(fates)),
+        workers=workers,
+        reorder_capacity=reorder,
+        retry=retry,
+        side_effects="non_idempotent",
+    )
+
+    fine = [number for number, fate in enumerate(fates) if fate in ("fine", "not yet")]
+    assert sorted(seen) == fine
+    assert all(count == 1 for count in begun.values())
+    assert len(begun) == len(fates)
+    assert snapshot.nodes["n"].failed == len(fates) - len(fine)
+    if then == "dead_letter":
+        assert sum("may have happened or not" in letter.error for letter in dead) == sum(
+            fate in ("late", "lost") for fate in fates
+        )
+
+
+def test_a_full_queue_and_one_that_waits_do_not_block_a_head_that_is_tried_again() -> None:
+    """Flink's operator blocked for good when it was restored so; flink 4924."""
+
+    async def slow(payload: int, scope: Scope) -> int:
+        await scope.sleep(0.1)
+        if payload % 3 == 0 and scope.attempt < 3:
+            raise ConnectionError
+        return payload
+
+    for workers, reorder in ((1, 0), (1, 1), (2, 0), (2, 1), (3, 3)):
+        snapshot, seen, _ = ran(
+            slow,
+            range(12),
+            queue_capacity=1,
+            workers=workers,
+            reorder_capacity=reorder,
+            retry=AGAIN | {"backoff_s": 5.0},
+        )
+
+        assert snapshot.phase == "completed"
+        assert sorted(seen) == list(range(12))
 
 
 def test_an_effect_that_proves_not_to_have_begun_is_tried_again() -> None:
