@@ -58,6 +58,28 @@ def test_a_model_is_asked_again_until_it_needs_no_tool(
     assert report["max_in_flight"] <= report["bound"]
 
 
+def test_several_conversations_are_asked_at_once(
+    aiflow: Callable[..., Any], tmp_path: Path
+) -> None:
+    """As many as there are workers and credit: four take as long as one, and mix nothing up."""
+    graph = json.loads(shipped("tool-loop").read_text("utf-8"))
+    nodes = {node["id"]: node for node in graph["nodes"]}
+    nodes["question"]["params"] = {"text": "a?\nb?\nc?\nd?", "conversations": "each"}
+    graph["max_conversations"] = 4
+    graph["edges"][-1]["feedback"]["credit"] = 4
+    durations = []
+    for workers in (1, 4):
+        nodes["model"]["policy"] = {"workers": workers, "queue_capacity": 16}
+        path = tmp_path / f"{workers}.aiflow.json"
+        path.write_text(json.dumps(graph), encoding="utf-8")
+        report = aiflow("run", path, "--clock", "virtual", "--json").json
+        assert set(report["conversations"].values()) == {"completed"}
+        assert report["nodes"]["call"]["received"] == 12
+        durations.append(report["duration_s"])
+
+    assert durations[0] / durations[1] > 3.5
+
+
 def test_hops_that_are_spent_end_a_loop_of_tools(
     aiflow: Callable[..., Any], tmp_path: Path
 ) -> None:

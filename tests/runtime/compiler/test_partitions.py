@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from aiflow.compiler.compile import compile
 from aiflow.graph import edits
+from aiflow.graph.codec import load
 from aiflow.graph.model import Graph
+from aiflow.graph.shipped import graphs_dir
+from aiflow.operators.registry import Catalog
 from tests.runtime.compiler.parts import chain, check, codes
 from tests.runtime.compiler.test_promises import found, mended
 
@@ -59,3 +63,17 @@ def test_a_key_must_be_there_in_all_that_arrives() -> None:
 
     assert not found(both, "AF321")
     assert found(one, "AF321")
+
+
+def test_an_operator_that_is_partitioned_by_itself_means_its_conversations() -> None:
+    """Nobody need say so; a node that says that it is partitioned says by what."""
+    path = graphs_dir() / "examples" / "tool-loop.aiflow.json"
+    graph = load(path)
+    explicit = edits.merge_policy(graph, "model", {"state": "partitioned"})
+
+    found_in = {
+        name: {each.code for each in compile(each_graph, Catalog.load(), base=path.parent).errors}
+        for name, each_graph in (("own", graph), ("explicit", explicit))
+    }
+
+    assert found_in == {"own": set(), "explicit": {"AF319"}}

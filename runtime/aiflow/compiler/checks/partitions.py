@@ -59,7 +59,11 @@ def partitions_have_a_key(resolved: Resolved) -> Iterator[Diagnostic]:
     found = Finding("AF319")
     for node in resolved.nodes.values():
         policy = node.policy
-        if policy and policy.state is State.PARTITIONED and not policy.partition_key:
+        # An operator that is partitioned by itself means its conversations.
+        is_own = "state" not in node.node.policy
+        if is_own or policy is None or policy.partition_key:
+            continue
+        if policy.state is State.PARTITIONED:
             yield found.error(
                 "the state of node {node} is partitioned, but it has no partition_key",
                 "set partition_key to conversation, or to a field of the payload",

@@ -1,6 +1,7 @@
 """`chat-loop`: ask a model, and ask it again with what comes back: results of tools, or remarks.
 
-An operator beside `chat-reply` and not a mode of it: what it remembers makes it go one at a time.
+An operator beside `chat-reply` and not a mode of it: because of what it remembers, the events of
+one conversation go one at a time.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class Exchange:
     results: dict[str, ToolResult | None] = field(default_factory=dict)
 
 
-Exchanges = dict[tuple[str, int], Exchange]
+# By turn, source and sequence of the prompt.
+Exchanges = dict[tuple[int, str, int], Exchange]
 
 
 class ChatLoopParams(AskParams):
@@ -106,11 +108,13 @@ class ChatLoop(Operator[ChatLoopParams]):
 
     For tools connect `tools` and `control` to a `tool-assemble`, that to a `tool-call`, and lead
     its results back to `results` by a feedback edge, whose max_returns is as many as one answer
-    may call at once and whose hops are as many as there may be rounds.
+    may call at once and whose hops are as many as there may be rounds. For several conversations
+    at once raise the workers and the credit of that edge.
 
     Emits when: the provider's stream brings a token, a piece of a tool call, a document, a
         safety label or a control message; each leaves by the port of its kind.
-    Backpressures when: downstream does; it then stops reading its connection.
+    Backpressures when: downstream does; it then stops reading its connection. It asks for as many
+        conversations at once as it has workers.
     Completes when: its input has ended, nothing is in the loop, and the last answer has ended.
     Fails when: the provider cannot be reached, refuses, times out or ends too early; the model
         still calls tools after `max_rounds`, or calls that nobody answers; an exchange outgrows
@@ -135,11 +139,11 @@ class ChatLoop(Operator[ChatLoopParams]):
     Params: ClassVar = ChatLoopParams
     requires: ClassVar = {"provider": "provider"}
     accepts: ClassVar = {"tools": "tools"}
-    # Results and remarks continue what was said before them.
-    state = State.SERIALIZED
+    # Results and remarks continue what was said before them; conversations have nothing in common.
+    state = State.PARTITIONED
 
     def new_state(self) -> Exchanges:
-        """Return no exchanges: by the source and the sequence of their prompt."""
+        """Return no exchanges."""
         return {}
 
     def kept_events(self) -> int:
@@ -172,8 +176,8 @@ class ChatLoop(Operator[ChatLoopParams]):
     def finish(self, scope: Scope) -> None:
         """Complain of calls that nobody answered."""
         exchanges: Exchanges = scope.state
-        for exchange in exchanges.values():
-            if exchange.results:
+        for (turn, _, _), exchange in exchanges.items():
+            if turn == scope.turn and exchange.results:
                 raise ValueError(
                     "the turn ended with tool calls that nobody answered; lead the results of a"
                     " tool-call back to the port results by a feedback edge"
@@ -202,7 +206,7 @@ class ChatLoop(Operator[ChatLoopParams]):
 
     def _exchange(self, payload: Message | Chunk | ToolResult, scope: Scope) -> Exchange:
         exchanges: Exchanges = scope.state
-        exchange = exchanges.get((scope.source, scope.sequence)) or Exchange()
+        exchange = exchanges.get(_place_of(scope)) or Exchange()
         if isinstance(payload, ToolResult):
             if payload.id not in exchange.results:
                 raise ValueError(
@@ -245,7 +249,7 @@ class ChatLoop(Operator[ChatLoopParams]):
     def _keep(self, exchange: Exchange, scope: Scope) -> None:
         """Keep the exchange as the newest; forget the oldest that waits for nothing."""
         exchanges: Exchanges = scope.state
-        place = (scope.source, scope.sequence)
+        place = _place_of(scope)
         exchanges.pop(place, None)
         exchanges[place] = exchange
         if len(exchanges) > self.params.max_exchanges:
@@ -256,6 +260,11 @@ class ChatLoop(Operator[ChatLoopParams]):
                     " max_exchanges, or lower the credit of the feedback edge"
                 )
             del exchanges[over]
+
+
+def _place_of(scope: Scope) -> tuple[int, str, int]:
+    """Return what tells the prompt that an event descends from."""
+    return scope.turn, scope.source, scope.sequence
 
 
 def _next_messages(exchange: Exchange, payload: Message | Chunk | ToolResult) -> list[ChatMessage]:

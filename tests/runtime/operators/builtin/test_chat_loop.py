@@ -300,7 +300,7 @@ def test_the_oldest_exchange_that_waits_for_nothing_is_forgotten() -> None:
     loop.feed(result("c1"))
 
     assert loop.last_messages()[0] == ("user", "0")
-    assert list(loop.scope.state) == [("", 2), ("", 0)]
+    assert list(loop.scope.state) == [(0, "", 2), (0, "", 0)]
 
 
 def test_more_waiting_exchanges_than_allowed_fail() -> None:
