@@ -193,11 +193,11 @@ def clock_is_possible(resolved: Resolved) -> Iterator[Diagnostic]:
 def resources_can_start(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF507: a resource says that it cannot start, for instance because a file is missing.
 
-    Why: The run would end before its first event.
-    For example: a provider with "params": {"trace": "traces/gone.trace"}.
     What only this machine lacks, such as a package, is an error for a run on the real clock;
     else a hint, because the run may be on another machine.
 
+    Why: The run would end before its first event.
+    For example: a provider with "params": {"trace": "traces/gone.trace"}.
     Remedy: mend what the sentence names; a path is relative to the graph's file.
     """
     found = Finding("AF507")
@@ -211,8 +211,6 @@ def resources_can_start(resolved: Resolved) -> Iterator[Diagnostic]:
                 resource=resource.entry.id,
                 reason=reason,
             )
-
-
         lacking, _ = made(_lacking, resource)
         for reason in (lacking or ()) if node is not None else ():
             yield (found.error if resolved.clock == "real" else found.hint)(
@@ -222,6 +220,8 @@ def resources_can_start(resolved: Resolved) -> Iterator[Diagnostic]:
                 resource=resource.entry.id,
                 reason=reason,
             )
+
+
 def resources_are_asked_for(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF508: a node is handed a resource that its operator does not ask for.
 
