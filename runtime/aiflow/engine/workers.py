@@ -240,10 +240,14 @@ class Worker(Later):
         call = self.call
         assert call is not None
         rest(call, at)
+        guardian = self._guardian
         call.is_open = False  # and yet the guardian counts a worker, until it comes back
-        if call in self._guardian.borrowers:
-            del self._guardian.borrowers[call]
-            self._guardian.opened += 1
+        if call in guardian.borrowers:
+            del guardian.borrowers[call]
+            guardian.opened += 1
+        guardian.working += 1
+        guardian.started_s += at
+        guardian.remeter()
         call.worker = self.call = None
         self.astray_since = at
 
@@ -318,15 +322,26 @@ class Worker(Later):
         if not is_ended:
             while self.task.cancelling():
                 self.task.uncancel()
-        self.astray_since = None
+        self._count_astray(self._now())
         self._rest()
         guardian, runlist = self._guardian, self._guardian.kernel.runlist
-        guardian.opened -= 1
         runlist.begin()
         go_on(guardian)
         runlist.end()
         if error is not None and (is_ended or isinstance(error, KeyboardInterrupt | SystemExit)):
             raise error
+
+    def _count_astray(self, at: float) -> None:
+        """Give the worker's place back; what its operator took counts as time at work."""
+        guardian, since = self._guardian, self.astray_since
+        assert since is not None
+        self.astray_since = None
+        guardian.meter(at)
+        guardian.opened -= 1
+        guardian.working -= 1
+        guardian.started_s = guardian.started_s - since if guardian.working else 0.0
+        guardian.service.sum_s += at - since
+        guardian.remeter()
 
     def _returned(self, call: Call, result: Any) -> None:  # noqa: ANN401
         """Carry on what the operator returned."""
