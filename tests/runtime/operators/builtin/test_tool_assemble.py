@@ -13,7 +13,15 @@ from aiflow.clock import SystemClock
 from aiflow.events import Control, ToolCall, ToolFragment
 from aiflow.operators.builtin.tool_assemble import ToolAssemble, ToolAssembleParams
 from aiflow.operators.scope import Scope
+from aiflow.providers.reading import Reading, normalize
 from aiflow.testing.operators import OperatorRun, run_operator
+from tests.runtime.providers import cases, cases_anthropic, cases_gemini, cases_responses
+from tests.runtime.providers.cases import Case
+
+CASES = [
+    *(*cases.CASES, *cases_anthropic.CASES),
+    *(*cases_gemini.CASES, *cases_responses.CASES),
+]
 
 START = Control("start", {"model": "m"})
 
@@ -213,3 +221,25 @@ def test_however_calls_are_cut_and_mixed_they_come_back_whole(
     assert [(call.id, call.arguments) for call in found] == [
         (f"c{index}", arguments) for index, arguments in enumerate(given_arguments)
     ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.dialect}-{case.id}")
+def test_what_providers_really_send_becomes_the_calls_that_normalize_reads(case: Case) -> None:
+    """One place decides what a call is; a broken answer keeps its calls, and makes none."""
+    payloads = list(normalize([case.body], case.dialect, **case.options))
+    reading = Reading()
+    for payload in payloads:
+        reading.add(payload)
+    pieces = [each for each in payloads if isinstance(each, ToolFragment | Control)]
+
+    found: list[ToolCall] = assembled(*pieces).at("out")
+
+    by_choice = [call for choice in (0, 1) for call in reading.tool_calls(choice)]
+    assert [(call.name, call.arguments_raw) for call in found] == [
+        (call.name, call.arguments_raw) for call in by_choice
+    ]
+    assert all(call.id for call in found)
+    if reading.summary()["finish"] in ("error", "incomplete", "content_filter"):
+        assert all(call.arguments is None for call in found)
+    elif reading.summary()["finish"] != "length":
+        assert [call.arguments for call in found] == [call.arguments for call in by_choice]
