@@ -123,18 +123,24 @@ class _ResourceRow(QWidget):
 
     def _sentence(self, graph: Graph, bound: str | None) -> str:
         if bound is None and self._is_needed:
-            return f"This node needs a {self._kind}: choose one or make a new one."
+            return f"This node needs a {self._called(self._kind)}: choose one or make a new one."
         if bound is None:
-            return f"It works without; a {self._kind} can be chosen or made."
+            return f"It works without; a {self._called(self._kind)} can be chosen or made."
         if bound not in graph.resources:
             return f"There is no resource {bound} in this graph; choose another."
         kind = graph.resources[bound].kind
         if not self._fits(kind):
-            return f"{bound} is a {kind}, and this node needs a {self._kind}."
+            asked = self._called(self._kind)
+            return f"{bound} is a {self._called(kind)}, and this node needs a {asked}."
         users = [node.id for node in graph.nodes.values() if bound in node.resources.values()]
         if len(users) > 1:
             return f"Shared by {', '.join(users)}: a change counts for all of them."
         return ""
+
+    def _called(self, kind: str) -> str:
+        """Return what a person calls a kind of resource: "a tools" is none."""
+        known = self._desk.catalog.resources.get(kind)
+        return known.title.lower() if known and known.title else kind
 
     def _rebuild(self, resource: str | None) -> None:
         if self._fold is not None:
