@@ -16,14 +16,9 @@ from typing import Any
 from aiflow.engine.cells import NOTHING, Call, Event, Lane, Later, Route, Settled
 from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import deliver
-from aiflow.engine.retrying import (
-    call_failed,
-    fail_late,
-    outcome_of,
-    watch,
-    watch_deadline,
-)
+from aiflow.engine.retrying import call_failed, outcome_of
 from aiflow.engine.settling import close_worker, go_on, rest, settle, work
+from aiflow.engine.timeouts import fail_late, watch, watch_deadline
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import wake
 from aiflow.engine.watermarks import input_watermark

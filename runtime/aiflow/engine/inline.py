@@ -42,8 +42,10 @@ from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.frames import Frame, keep, next_of, open_frame
-from aiflow.engine.retrying import begin_try, call_failed, open_trial, timeout_of, work_for
+from aiflow.engine.retrying import begin_try, call_failed, open_trial
 from aiflow.engine.settling import count, leave, rest, settle, work
+from aiflow.engine.timeouts import work_for
+from aiflow.engine.timing import timeout_of
 from aiflow.engine.waiting import park
 from aiflow.errors import EngineError
 from aiflow.events import Context

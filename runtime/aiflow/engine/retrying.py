@@ -11,18 +11,16 @@ What a try has changed in its state stays changed, unless the state is transacti
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.engine.backoff import asked_s, backoff_s
-from aiflow.engine.cells import NOTHING, Call, Guardian, Settled
+from aiflow.engine.cells import NOTHING, Call, Settled
 from aiflow.engine.closing import close_now
 from aiflow.engine.failing import fail_call, wrap
 from aiflow.engine.lines import fall_due
 from aiflow.engine.scopes import EngineScope
 from aiflow.engine.settling import close_worker, go_on, rest, settle
 from aiflow.engine.timers import clear_timer, set_timer
+from aiflow.engine.timing import end_of_try
 from aiflow.engine.trials import Trial
 from aiflow.engine.waiting import unpark
 from aiflow.errors import (
@@ -55,7 +53,7 @@ def begin_try(call: Call, at: float) -> None:
     trial.base_s = call.spent_s
     lane = call.lane
     guardian = lane.guardian
-    ends = _ends(call, at)
+    ends = end_of_try(call, at)
     keys = guardian.keys
     if trial.attempt > 1 or guardian.window > 1 or ends is not None or keys is not None:
         scope: EngineScope = lane.scope.fork(call.collect)
@@ -121,11 +119,6 @@ def is_retried(retry: Retry, error: BaseException) -> bool:
     if isinstance(error, EngineError) and not isinstance(error, TryTimeoutError | NotStarted):
         return False  # the engine's own: it would be the same again
     return any(_is_meant(word, error) for word in retry.retry_on)
-
-
-def is_timed(retry: Retry) -> bool:
-    """Say whether a policy limits the time of an event's tries."""
-    return retry.timeout_s is not None or retry.total_timeout_s is not None
 
 
 def _is_meant(word: str, error: BaseException) -> bool:
@@ -233,110 +226,3 @@ def _forget_try(call: Call, at: float) -> None:
         call.lane.guardian.kernel.in_flight -= call.extra
         call.lane.turn.in_flight -= call.extra
         call.extra = 0
-
-
-# Time ---------------------------------------------------------------------------------------
-
-#: Seconds that an operator gets to end when it is cancelled because its time is over.
-GRACE_S = 1.0
-#: What two sums of the same times may differ by, seconds.
-_HAIR_S = 1e-9
-
-
-def watch(call: Call, at: float) -> None:
-    """Set the timer that ends the try at hand when its time is over."""
-    ends = _ends(call, at)
-    if ends is not None and call.timer is None:
-        set_timer(call, ends, time_is_up)
-
-
-def work_for(call: Call, service_s: float, then: Callable[[Call, Any], None], at: float) -> None:
-    """Let a declared time pass, during which the call's operator counts as at work."""
-    ends = _ends(call, at)
-    done = at + service_s
-    if ends is not None and ends <= done:
-        set_timer(call, ends, time_is_up)
-    else:
-        set_timer(call, done, then)
-
-
-def watch_deadline(call: Call, at: float) -> None:
-    """Set the timer that ends all tries, for one that rests between its outputs."""
-    trial = call.trial
-    if trial is None and call.event is not None and is_timed(call.lane.guardian.retry):
-        trial = open_trial(call, call.scope.port, at)
-    if trial is not None and trial.deadline is not None and call.timer is None:
-        set_timer(call, trial.deadline, time_is_up)
-
-
-def fail_late(call: Call, at: float) -> bool:
-    """Let a try fail that has come back too late; return whether it has."""
-    trial = call.trial
-    late = None if call.is_settled or trial is None else _over(call, trial, at, _HAIR_S)
-    if late is not None:
-        call.lane.extra = None
-        call_failed(call, late, at)
-    return late is not None
-
-
-def timeout_of(guardian: Guardian, tried_s: float) -> TryTimeoutError:
-    """Return the error of a first try that took so many seconds, too many."""
-    retry = guardian.retry
-    if retry.timeout_s is not None and tried_s > retry.timeout_s:
-        return TryTimeoutError(guardian.id, retry.timeout_s)
-    return TryTimeoutError(guardian.id, retry.total_timeout_s or 0.0, is_total=True)
-
-
-def time_is_up(call: Call, _: object) -> None:
-    """End a try from outside, unless it has ended, or has rested meanwhile."""
-    trial = call.trial
-    if call.is_settled or call.is_cancelled or trial is None or trial.is_waiting:
-        return
-    if not (call.is_running or call.more is not None or call.worker is not None):
-        return  # its operator is done; only its output waits to leave
-    at = call.lane.guardian.kernel.now()
-    if call.has_left and call.output is not NOTHING and call.waits_at is None:
-        set_timer(call, at, time_is_up)  # its output has left this moment, and is not counted yet
-        return
-    trial.over = _over(call, trial, at, -_HAIR_S)
-    if trial.over is None:
-        watch(call, at) if call.is_running else watch_deadline(call, at)
-        return
-    call.is_cancelled = True
-    worker = call.worker
-    if worker is not None and not worker.is_threaded:
-        worker.cancel_call()
-        set_timer(call, at + GRACE_S, _leave_alone)
-        return
-    _leave_alone(call, None)
-
-
-def _leave_alone(call: Call, _: object) -> None:
-    """Go on without a worker that has not ended its operator: a thread, or one that refuses."""
-    at = call.lane.guardian.kernel.now()
-    if call.worker is not None:
-        call.worker.leave_alone(at)
-    end_cancelled(call, at)
-
-
-def _ends(call: Call, at: float) -> float | None:
-    """Return when the try at hand is over at the latest, if it does not rest before."""
-    trial, limit_s = call.trial, call.lane.guardian.retry.timeout_s
-    assert trial is not None
-    if limit_s is None:
-        return trial.deadline
-    ends = at + limit_s - (call.spent_s - trial.base_s)
-    if call.is_running:
-        ends += call.started_at - at
-    return ends if trial.deadline is None else min(ends, trial.deadline)
-
-
-def _over(call: Call, trial: Trial, at: float, slack_s: float) -> TryTimeoutError | None:
-    retry, node = call.lane.guardian.retry, call.lane.guardian.id
-    tried_s = call.spent_s - trial.base_s + (at - call.started_at if call.is_running else 0.0)
-    if retry.timeout_s is not None and tried_s > retry.timeout_s + slack_s:
-        return TryTimeoutError(node, retry.timeout_s)
-    if trial.deadline is not None and at > trial.deadline + slack_s:
-        assert retry.total_timeout_s is not None
-        return TryTimeoutError(node, retry.total_timeout_s, is_total=True)
-    return None
