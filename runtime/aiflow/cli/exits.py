@@ -10,7 +10,10 @@ from aiflow.errors import AiFlowError
 
 
 class Exit(IntEnum):
-    """Exit codes of `aiflow`."""
+    """Exit codes of `aiflow`.
+
+    A run that SIGTERM has drained is done; one that it had to cut off is interrupted.
+    """
 
     DONE = 0
     FAILED = 1

@@ -15,6 +15,7 @@ from aiflow.cli.check import finding_line
 from aiflow.cli.console import complain, put_json, say
 from aiflow.cli.exits import Exit, UsageError, unknown
 from aiflow.cli.files import read_graph
+from aiflow.cli.interrupts import GRACE_S
 from aiflow.cli.linefile import LineFile
 from aiflow.cli.report import run_report, summary_lines
 from aiflow.cli.running import Ending, Job, leave, run_job
@@ -37,7 +38,8 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         parents=[common],
         help="run a graph",
         description="Run a graph once: what sinks show goes to stdout, all else to stderr."
-        " Ctrl+C drains, a second one stops.",
+        " Ctrl+C drains, a second one stops. SIGTERM drains for the time of --grace, then stops:"
+        " it ends with 0 where all came out, else with 130.",
     )
     parser.add_argument("graph", metavar="GRAPH", help="graph file; - reads standard input")
     parser.add_argument("--input", metavar="TEXT", help="what is asked, in place of the prompt")
@@ -69,6 +71,14 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="key of all chance")
     parser.add_argument(
         "--duration", type=float, metavar="S", help="drain after so many seconds of the clock"
+    )
+    parser.add_argument(
+        "--grace",
+        type=float,
+        default=GRACE_S,
+        metavar="S",
+        help="seconds that SIGTERM gives the run to drain, then it is stopped"
+        " (default: %(default)s)",
     )
     parser.add_argument("--events", metavar="FILE", help="write every event as a JSON line")
     parser.add_argument("--metrics", metavar="FILE", help="write snapshots as JSON lines")
@@ -131,6 +141,7 @@ def _run(options: argparse.Namespace) -> int:
         seed=options.seed,
         text=options.input,
         duration_s=options.duration,
+        grace_s=options.grace,
         is_quiet=options.json,
         recordings=_recordings(options),
         repeats=options.repeat,
@@ -194,9 +205,9 @@ def _check_words(options: argparse.Namespace) -> None:
         if options.clock == "virtual":
             raise UsageError("--clock virtual brings its own loop; leave --loop out")
     _check_serving(options)
-    duration = options.duration
-    if duration is not None and not (math.isfinite(duration) and duration > 0):
-        raise UsageError(f"--duration is {duration}; it must be above 0 seconds")
+    for name, seconds in (("duration", options.duration), ("grace", options.grace)):
+        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+            raise UsageError(f"--{name} is {seconds}; it must be above 0 seconds")
     if "" in (options.events, options.metrics):
         raise UsageError("--events and --metrics take the name of a file, not an empty text")
     if None not in (options.events, options.metrics) and _is_same_file(options):

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from aiflow.analysis.facts import Facts
-from aiflow.cli.console import put
-from aiflow.cli.interrupts import Interrupts
+from aiflow.cli.console import put, say
+from aiflow.cli.exits import Exit
+from aiflow.cli.interrupts import GRACE_S, Interrupts
 from aiflow.cli.linefile import LineFile
 from aiflow.cli.serving import served
 from aiflow.cli.sinks import SinkLines
@@ -39,6 +40,7 @@ class Job:
 
     Attributes:
         base: folder that relative paths start from.
+        grace_s: seconds that SIGTERM gives the run to drain.
         clock: `real` or `virtual`. `loop`: name of the event loop for the real clock.
         text: what is asked in place of prompts; None leaves them.
         duration_s: seconds of the clock after which the run drains; None is no limit.
@@ -59,6 +61,7 @@ class Job:
     duration_s: float | None = None
     is_quiet: bool = False
     recordings: AnswerRecordings | None = None
+    grace_s: float = GRACE_S
     repeats: bool = False
     serve: str | None = None
     serve_anywhere: bool = False
@@ -71,7 +74,8 @@ class Ending:
 
     Attributes:
         snapshot: the last.
-        was_interrupted: a signal asked for the end, and nothing kept the run from it.
+        was_interrupted: a person asked for the end, or SIGTERM cut off what did not drain in
+            time; and nothing kept the run from it. What SIGTERM has drained is complete.
         is_stuck: an operator goes on that has been told to end; see `leave`.
     """
 
@@ -112,6 +116,12 @@ def leave(code: int) -> NoReturn:
         with contextlib.suppress(OSError, AttributeError):
             stream.flush()
     os._exit(code)
+
+
+def _leave_blocked() -> NoReturn:
+    """End the process, from a thread, though an operator blocks the loop and all that is on it."""
+    say("aiflow: an operator blocks the event loop and does not end; it is left behind")
+    leave(Exit.INTERRUPTED)
 
 
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> bool:
@@ -162,7 +172,7 @@ class _Run:
                 file.write(header)
 
     async def run(self, loop: asyncio.AbstractEventLoop) -> Ending:
-        with Interrupts(loop, self._session) as interrupts:
+        with Interrupts(loop, self._session, self._job.grace_s, _leave_blocked) as interrupts:
             async with self._helpers():
                 await self._session.run()
         self._lines.close()
@@ -171,7 +181,7 @@ class _Run:
         if self._stdout_error is not None:
             raise self._stdout_error
         is_stuck = bool(self._session.stuck())
-        return Ending(snapshot, interrupts.count > 0 and not is_stuck, is_stuck)
+        return Ending(snapshot, interrupts.is_interrupted and not is_stuck, is_stuck)
 
     @contextlib.asynccontextmanager
     async def _helpers(self) -> AsyncIterator[None]:

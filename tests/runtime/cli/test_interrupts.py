@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 
 import pytest
 
 from aiflow.cli.interrupts import Interrupts
+from aiflow.testing.virtual import run_virtual
 
 
 class Session:
@@ -45,5 +47,53 @@ def test_the_first_signal_drains_and_the_second_stops(
     asked, count = asyncio.run(two_signals())
 
     assert (asked, count) == (["drain", "stop"], 2)
-    assert "press Ctrl+C once more" in capsys.readouterr().err
+    assert "aiflow: draining; " in capsys.readouterr().err
     assert signal.getsignal(number) is before
+
+
+def test_what_sigterm_does_not_drain_in_time_is_cut_off() -> None:
+    """On the virtual clock: four seconds later it is as if it had come again."""
+
+    async def one_signal() -> tuple[list[str], float, bool]:
+        loop, session = asyncio.get_running_loop(), Session()
+        with Interrupts(loop, session, grace_s=4.0) as interrupts:
+            signal.raise_signal(signal.SIGTERM)
+            await session.was_asked.wait()
+            drained = interrupts.is_interrupted
+            session.was_asked.clear()
+            await session.was_asked.wait()
+            assert interrupts.is_interrupted
+        return session.asked, loop.time(), drained
+
+    assert run_virtual(one_signal()) == (["drain", "stop"], 4.0, False)
+
+
+def test_what_sigterm_has_drained_is_not_interrupted() -> None:
+    """The run did what it was asked to do; the time it had left is of no use to anyone."""
+
+    async def one_signal() -> bool:
+        session = Session()
+        with Interrupts(asyncio.get_running_loop(), session, grace_s=4.0) as interrupts:
+            signal.raise_signal(signal.SIGTERM)
+            await session.was_asked.wait()
+        await asyncio.sleep(9.0)
+        return interrupts.is_interrupted or session.asked != ["drain"]
+
+    assert not run_virtual(one_signal())
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
+def test_a_loop_that_does_not_answer_does_not_keep_the_process(
+    signals: list[signal.Signals], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread waits beside it, and leaves; one Ctrl+C alone has all the time there is."""
+    monkeypatch.setattr("aiflow.cli.interrupts.STOP_S", 0.01)
+    has_left = threading.Event()
+
+    async def blocked() -> bool:
+        with Interrupts(asyncio.get_running_loop(), Session(), 0.01, has_left.set):
+            for number in signals:
+                signal.raise_signal(number)
+            return has_left.wait(30.0)  # nothing else of this loop runs meanwhile
+
+    assert asyncio.run(blocked())
