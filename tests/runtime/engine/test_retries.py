@@ -17,6 +17,7 @@ from aiflow.engine.session import Session
 from aiflow.errors import NotStarted, ProviderError
 from aiflow.events import DeadLetter
 from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.builtin.join import Join, JoinParams
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
 from aiflow.testing.virtual import run_virtual
@@ -365,6 +366,48 @@ def test_an_interrupt_from_the_keyboard_is_never_tried_again() -> None:
         loop.close()
 
     assert (snapshot.phase, snapshot.nodes["n"].retries) == ("failed", 0)
+
+
+@given(
+    st.lists(st.integers(0, 4), max_size=20),
+    st.integers(1, 3),
+    st.integers(0, 3),
+    st.sampled_from(["skip", "dead_letter"]),
+    st.booleans(),
+)
+@settings(max_examples=60)
+def test_a_join_waits_for_tries_and_hears_of_what_was_given_up(
+    failing_tries: list[int], workers: int, reorder: int, then: str, is_async: bool
+) -> None:
+    """A gap moves the watermark, so that no branch waits for what will never come."""
+    seen: list[dict[str, list[int]]] = []
+
+    def process(payload: int, scope: Scope) -> int:
+        if scope.attempt <= failing_tries[payload]:
+            raise ConnectionError
+        return payload
+
+    builder = PlanBuilder().source("s", range(len(failing_tries)))
+    builder.node(
+        "n",
+        waiting(process) if is_async else process,
+        workers=workers,
+        reorder_capacity=reorder,
+        queue_capacity=1,
+        retry=AGAIN | {"then": then},
+    )
+    builder.operator("j", Join(JoinParams()), queue_capacity=2)
+    builder.sink("k", lambda joined: seen.append({**joined.parts})).sink("d", lambda _: None)
+    builder.edge("s", "n").edge("s", "j.a").edge("n", "j.b").edge("j", "k")
+    if then == "dead_letter":
+        builder.edge("n.dead", "d")
+    snapshot = run_virtual(Session(builder.build()).run())
+
+    assert snapshot.phase == "completed", snapshot.error
+    parts = {joined["a"][0]: list(joined.get("b", ())) for joined in seen}
+    assert parts == {
+        number: [number] if failing < 3 else [] for number, failing in enumerate(failing_tries)
+    }
 
 
 # Effects ------------------------------------------------------------------------------------
