@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from aiflow.cli import serving
 from aiflow.graph.shipped import graphs_dir
 from aiflow.remote.addresses import announced
 
@@ -217,6 +218,20 @@ def test_a_run_stops_when_it_is_left_if_that_is_wanted(
 
         code, out, _ = it.end()
         assert (code, json.loads(out)["status"]) == (1, "cancelled")
+
+
+def test_a_run_that_nobody_comes_to_see_is_not_begun(
+    aiflow: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever started it has died before it could attach."""
+    monkeypatch.setenv("AIFLOW_TOKEN", TOKEN)
+    monkeypatch.setattr(serving, "ALONE_S", 0.01)
+
+    called = aiflow("run", SPEECH, "--serve", "127.0.0.1:0", "--stop-when-left")
+
+    assert called.code == 1
+    assert "nobody has attached within 0.01 s, so the run was not begun" in called.err
+    assert called.out == ""
 
 
 @pytest.mark.parametrize(

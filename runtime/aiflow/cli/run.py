@@ -111,7 +111,7 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stop-when-left",
         action="store_true",
-        help="with --serve: stop when nobody is attached any more, or for 10 s nobody comes",
+        help="with --serve: begin when somebody attaches, within 10 s, and stop when all have left",
     )
 
 

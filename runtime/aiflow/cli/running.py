@@ -48,8 +48,8 @@ class Job:
         recordings: where answers of models are kept, None for nowhere.
         repeats: begin again when all conversations have ended.
         serve: where other processes may attach, None for nowhere; `serve_anywhere` whether it
-            may be reached from other machines; `stops_when_left` whether the run stops when
-            nobody is attached.
+            may be reached from other machines; `stops_when_left` whether the run begins
+            when somebody attaches, and stops when nobody is attached.
     """
 
     plan: Plan

@@ -33,13 +33,13 @@ class Wanted(Protocol):
 
     @property
     def stops_when_left(self) -> bool:
-        """Whether the run stops when nobody is attached."""
+        """Whether the run begins when somebody attaches, and stops when nobody is attached."""
         ...
 
 
 @asynccontextmanager
 async def served(session: Session, wanted: Wanted) -> AsyncIterator[Server]:
-    """Serve a session and tell on stderr where, and the token if one was made.
+    """Serve a session, tell on stderr where, and the token if one was made.
 
     Raises:
         UsageError: it cannot be served there.
@@ -49,21 +49,24 @@ async def served(session: Session, wanted: Wanted) -> AsyncIterator[Server]:
         server = await serve(session, wanted.serve, serve_anywhere=wanted.serve_anywhere)
     except RemoteError as error:
         raise UsageError(str(error).replace("(serve_anywhere)", "(--serve-anywhere)")) from error
-    alone = None
-    if wanted.stops_when_left:
-        server.on_left = session.stop
-        alone = asyncio.get_running_loop().call_later(ALONE_S, _stop_if_alone, session, server)
     try:
         say(f"aiflow: {announcement(server.address)}")
         if server.token_file is not None:
             say(f"aiflow: token {server.token}, kept in {server.token_file}")
+        if wanted.stops_when_left:
+            await _wait_for_company(session, server)
         yield server
     finally:
-        if alone is not None:
-            alone.cancel()
         await server.close()
 
 
-def _stop_if_alone(session: Session, server: Server) -> None:
-    if not server.clients:
-        session.stop()
+async def _wait_for_company(session: Session, server: Server) -> None:
+    """Let the run begin when somebody is there to see it, and stop when nobody is any more."""
+    server.on_left = session.stop
+    try:
+        async with asyncio.timeout(ALONE_S):
+            await server.joined.wait()
+    except TimeoutError as error:
+        raise RemoteError(
+            f"nobody has attached within {ALONE_S:g} s, so the run was not begun"
+        ) from error

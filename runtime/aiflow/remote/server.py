@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +41,9 @@ MOST_CLIENTS = 16
 #: Seconds that a client gets to read the goodbye.
 GOODBYE_S = 1.0
 
+#: How many times as long as an answer took nothing more is answered to that client.
+_REST = 4
+
 _log = logging.getLogger(__name__)
 
 
@@ -53,6 +57,7 @@ class Server:
         token: what a client must show. `token_file`: where it is kept; None where it came from
             elsewhere.
         on_left: called when the last client has gone.
+        joined: set when a client has shown the token for the first time.
     """
 
     def __init__(
@@ -71,6 +76,7 @@ class Server:
         self.address = ""
         self.token_file: Path | None = None
         self.on_left: Callable[[], None] | None = None
+        self.joined = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._strangers: set[asyncio.StreamWriter] = set()
         self._clients: dict[asyncio.StreamWriter, Desk] = {}
@@ -181,10 +187,14 @@ class Server:
         # One answer is on its way at a time; the next is made when it has been read.
         writer.transport.set_write_buffer_limits(0)
         desk = self._clients[writer] = Desk(self._session)
+        self.joined.set()
         try:
             await self._send(writer, {"aiflow": VERSION, "graph": self._session.plan.name})
             while (line := await read_line(reader)) is not None:
+                began = time.monotonic()
                 await self._send(writer, self._answer(desk, line))
+                # Requests may lie ready by the thousand: the run's turn comes between two.
+                await asyncio.sleep(_REST * (time.monotonic() - began))
         except asyncio.CancelledError:
             if self._is_closing:
                 await self._part(writer, desk)
