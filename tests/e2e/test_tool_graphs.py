@@ -137,6 +137,13 @@ def weather_service() -> Iterator[tuple[str, list[str]]]:
             self.end_headers()
             self.wfile.write(body)
 
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            asked.append(self.headers["idempotency-key"])
+            self.send_response(200 if len(asked) == 3 else 503)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""
 
@@ -187,6 +194,25 @@ def test_this_machine_is_not_called_where_the_node_does_not_allow_it(
     assert ran.code == 0
     assert asked == []
     assert "127.0.0.1 is not on the open internet" in shown(ran.out)["results"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("effect", "attempts"), [("idempotent", 3), ("non_idempotent", 1)])
+def test_a_refused_call_is_made_again_with_its_key_where_it_may_be(
+    aiflow: Callable[..., Any], tmp_path: Path, effect: str, attempts: int
+) -> None:
+    """The server is busy twice; the same key lets it know the call again."""
+    with weather_service() as (url, asked):
+        path = at_this_machine(tmp_path, url, allow_private=True, retries=5, retry_wait_s=0.01)
+        graph = json.loads(path.read_text("utf-8"))
+        graph["resources"][1]["params"]["http"][0] |= {"method": "PUT", "effect": effect}
+        path.write_text(json.dumps(graph), encoding="utf-8")
+        ran = aiflow("run", path)
+
+    assert ran.code == 0
+    assert len(asked) == attempts
+    assert len(set(asked)) == 1
+    assert len(asked[0]) == 32
 
 
 @pytest.mark.slow

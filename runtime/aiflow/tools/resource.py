@@ -60,7 +60,6 @@ class ToolsParams(ResourceParams):
         ("calculator", "clock"),
         description="Names of Python tools: of an installed package, or of a file that the run is"
         " given with --operators.",
-        json_schema_extra={"x-choices": []},
     )
     http: tuple[HttpToolParams, ...] = Field(
         (),

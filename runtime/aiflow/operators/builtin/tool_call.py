@@ -24,6 +24,8 @@ from aiflow.types import CONTROL, TOOL_CALL, TOOL_RESULT
 
 _KEY_LETTERS = 32
 _LONGEST_WAIT_S = 30.0
+# A little is left to hand the result on.
+_OF_THE_DEADLINE = 0.95
 
 
 class ToolCallParams(Params):
@@ -163,7 +165,7 @@ class CallTool(Operator[ToolCallParams]):
                 if call.arguments is None:
                     raise _unfit(call)
                 attempts += 1
-                answer = await self._attempt(tool, call, context)
+                answer = await self._attempt(tool, call, context, scope.deadline)
             except ToolError as error:
                 wait_s = self._wait_s(error, effect, attempts, scope)
                 if wait_s is None:
@@ -173,13 +175,19 @@ class CallTool(Operator[ToolCallParams]):
             else:
                 return Outcome(answer, "tool-error" if answer.is_error else "ok", attempts)
 
-    async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolAnswer:
+    async def _attempt(
+        self, tool: Tool, call: ToolCall, context: ToolContext, deadline: float | None
+    ) -> ToolAnswer:
+        limit_s = self.params.timeout_s
+        if deadline is not None:
+            # Whoever gives this call up then would learn nothing of it.
+            limit_s = min(limit_s, max(0.0, deadline - context.clock.now()) * _OF_THE_DEADLINE)
         watch = WaitWatch(context.clock)
         try:
-            return await watch.wait(tool.call(call.arguments or {}, context), self.params.timeout_s)
+            return await watch.wait(tool.call(call.arguments or {}, context), limit_s)
         except TimeoutError:
             raise ToolError(
-                f"the tool {call.name} did not answer within {self.params.timeout_s:g} s",
+                f"the tool {call.name} did not answer within {limit_s:.3g} s",
                 kind="timeout",
                 is_transient=True,
                 has_begun=True,

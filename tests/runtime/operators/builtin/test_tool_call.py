@@ -177,6 +177,29 @@ def test_a_call_that_takes_too_long_is_given_up() -> None:
     assert run.at("control")[0].data["outcome"] == "timeout"
 
 
+def test_a_call_is_given_up_before_the_node_gives_it_up() -> None:
+    """So that its result is told, and not only that time was up."""
+
+    @tool
+    async def wait() -> None:
+        """Wait."""
+        await asyncio.sleep(1_000)
+
+    operator = CallTool(ToolCallParams(timeout_s=100))
+
+    class Hurried(CallTool):
+        def process(self, payload: ToolCall, scope: Any) -> Any:
+            scope.deadline = scope.clock.now() + 10
+            return operator.process(payload, scope)
+
+    run = run_operator(
+        Hurried(ToolCallParams()), [ToolCall("c1", "wait", {})], resources={"tools": tools_of(wait)}
+    )
+
+    assert run.took_s == 9.5
+    assert "did not answer within 9.5 s" in run.at("out")[0].content
+
+
 def test_a_harmless_call_that_takes_too_long_is_made_again() -> None:
     """As often as `retries` says, each time with the full time-out."""
 
