@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from aiflow.transport.trace import Trace
+from tests.e2e.conftest import Called
 
 SECRET = "very-secret-value"
 TEXT = b'{"message": {"content": "x"}, "done": false}\n'
@@ -225,3 +226,45 @@ def test_what_cannot_be_recorded_is_told_before_anything_is_asked(
     assert "pw" not in called.err.replace("password", "")
     assert "sk-1" not in called.err
     assert server.requests == []
+
+
+def test_a_whole_run_is_recorded_into_a_folder(
+    aiflow: Callable[..., Called], server: ModelServer, tmp_path: Path
+) -> None:
+    """Each answer by node and conversation; what is no folder is refused before anything runs."""
+    graph = {
+        "format": "aiflow",
+        "version": "1.0",
+        "resources": [
+            {
+                "id": "pond",
+                "kind": "provider",
+                "params": {"endpoint": server.url, "dialect": "ollama"},
+            }
+        ],
+        "nodes": [
+            {
+                "id": "model",
+                "operator": "chat",
+                "params": {"conversations": 2},
+                "resources": {"provider": "pond"},
+            },
+            {"id": "screen", "operator": "screen"},
+        ],
+        "edges": [{"from": "model.out", "to": "screen.in"}],
+    }
+    path = tmp_path / "asks.aiflow.json"
+    path.write_text(json.dumps(graph), encoding="utf-8")
+
+    ran = aiflow("run", path, "--record", tmp_path / "kept")
+    refused = [aiflow("run", path, "--record", wrong) for wrong in (path, "")]
+
+    assert ran.code == 0
+    assert f"recorded 2 answers in {tmp_path / 'kept'}" in ran.err
+    assert "recorded" not in ran.out
+    for name in ("model-c1.trace", "model-c2.trace"):
+        pieces = Trace.open(tmp_path / "kept" / name).pieces()
+        assert b"".join(piece.data for piece in pieces) == TEXT + DONE
+    assert [each.code for each in refused] == [2, 2]
+    assert all("there no folder can be made" in each.err for each in refused)
+    assert len(server.requests) == 2
