@@ -11,6 +11,7 @@ from aiflow.events import Control, Token
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import find_dialect
 from aiflow.providers.failure import Failure
+from aiflow.providers.frames import MAX_FRAME_BYTES
 from aiflow.providers.profile import DEFAULT_PROFILE
 from tests.runtime.providers.cases import STOP, chunk, sse
 from tests.runtime.providers.read_stream import decode, read
@@ -18,9 +19,11 @@ from tests.runtime.providers.read_stream import decode, read
 TEXT = sse(chunk({"content": "x"}), done=False)
 
 
-def decoder_of(dialect: str = "openai-chat", **how: int) -> StreamDecoder:
+def decoder_of(
+    dialect: str = "openai-chat", max_frame_bytes: int = MAX_FRAME_BYTES
+) -> StreamDecoder:
     """Return a decoder of one answer."""
-    return StreamDecoder(find_dialect(dialect).reader(DEFAULT_PROFILE), **how)
+    return StreamDecoder(find_dialect(dialect).reader(DEFAULT_PROFILE), max_frame_bytes)
 
 
 def test_one_payload_is_decoded_at_a_time() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from aiflow.transport.excerpt import (
-    REDACTED,
     SHOWN_CHARS,
     body_words,
     page_text,
@@ -13,6 +12,7 @@ from aiflow.transport.excerpt import (
     redact,
     shorten,
 )
+from aiflow.transport.masking import REDACTED
 
 
 def test_what_is_shown_is_one_short_line() -> None:
