@@ -91,8 +91,8 @@ class Catalog:
         if not named and not kinds:
             return self
         together = dict(sorted({**self._operators, **named}.items()))
-        resources = dict(sorted({**self._resources, **kinds}.items()))
-        return Catalog(together, resources, self._broken)
+        shared = dict(sorted({**self._resources, **kinds}.items()))
+        return Catalog(together, shared, self._broken)
 
     @property
     def operators(self) -> Mapping[str, type[Operator[Any]]]:
