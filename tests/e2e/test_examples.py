@@ -107,7 +107,7 @@ def test_an_example_runs_within_its_bound_and_leaves_nothing(path: Path) -> None
     for node in result["nodes"].values():
         settled = node["processed"] + sum(node["dropped"].values())
         assert node["received"] == settled + node["failed"] + node["cancelled"]
-        assert node["failed"] == 0
+        assert node["failed"] == 0 or name == "retry-and-dead-letter"
         assert node["cancelled"] == 0 or name == "barge-in"
 
 

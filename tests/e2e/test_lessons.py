@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -178,3 +179,26 @@ def test_a_diary_with_a_file_is_there_in_the_next_run_once(aiflow, tmp_path: Pat
 
     with closing(connect(tmp_path / "diary.sqlite")) as database:
         assert database.execute("SELECT count(*) FROM documents").fetchone() == (9,)
+
+
+@clocks
+def test_what_fails_is_tried_again_in_its_place_and_given_up_with_its_error(shown, clock) -> None:
+    """What the screen does not count, the dead letters name; and the screen counts in order."""
+    texts = shown("retry-and-dead-letter", clock)
+    numbers = [int(number) for number in texts["screen"].split()]
+    given_up = [int(number) for number in re.findall("“(\\d+)”", texts["given-up"])]
+
+    assert numbers == sorted(numbers)
+    assert sorted(numbers + given_up) == list(range(1, 61))
+    assert given_up
+    assert texts["given-up"].count("after 3 tries") == len(given_up)
+
+
+def test_without_dead_letters_what_fails_ends_the_conversation(aiflow) -> None:
+    """As the description says of `fail`."""
+    path = graphs_dir() / "examples" / "retry-and-dead-letter.aiflow.json"
+    option = "flaky.retry.then=fail"
+    called = aiflow("run", path, "--clock", VIRTUAL, "--policy", option)
+
+    assert called.code == 1
+    assert "node flaky failed in conversation c1 after 3 tries" in called.err
