@@ -123,15 +123,19 @@ class JoinRows(Rows):
         return sorted(parts, key=lambda entry: (entry[2].port, entry[3]))
 
     def _store(self, lane: Lane, at: float) -> None:
-        """Make room in a full row whose branch has more to send of the item that it is at."""
+        """Make room in a full row whose branch has more to send of what the join waits for.
+
+        Only of that: what comes after it may wait in its row, and the branch behind it.
+        """
         if self._share is None:
             return
         for row, queue in enumerate(lane.queues):
             if len(queue) < self._share:
                 continue
             for entry in tuple(queue):
-                event = entry[0]
-                if event.sequence != row_marks(lane, event.source)[row] + 1:
+                source, sequence = _item_of(entry)
+                marks = row_marks(lane, source)
+                if not marks[row] == min(marks) == sequence - 1:
                     continue
                 if len(lane.store) >= self._joining.max_parts:
                     self._give_up(lane, row, entry, at)
@@ -240,7 +244,7 @@ def build_joins(plan: Plan, guardians: Mapping[str, Guardian], turns: int) -> No
     """Give every join its rows."""
     for guardian in guardians.values():
         joining = guardian.node.operator.joins()
-        if joining is not None and len(guardian.ports) > 1:
+        if joining is not None and guardian.ports:
             reach = [_sources_of(plan, edges) for edges in _rows_of(plan, guardian)]
             is_aligned = all(each == reach[0] for each in reach)
             guardian.gate = JoinRows(guardian, turns, joining, is_aligned=is_aligned)

@@ -17,7 +17,7 @@ from aiflow.compiler.order import topological
 from aiflow.compiler.plan import EdgePlan, NodePlan, Plan, ResourcePlan
 from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.graph.model import Feedback
-from aiflow.operators.base import NoParams, Operator, Port, Source
+from aiflow.operators.base import Joining, NoParams, Operator, Port, Source
 from aiflow.operators.scope import Scope
 from aiflow.policies import Overflow, Policy, SideEffects
 from aiflow.types import ANY
@@ -66,6 +66,7 @@ class PlanBuilder:
         max_outputs: int = 1,
         kept: int = 0,
         is_blocking: bool = False,
+        joining: Joining | None = None,
         is_measured: bool = False,
         unlimited: bool = False,
         **policy: Any,
@@ -85,6 +86,7 @@ class PlanBuilder:
             max_outputs=max_outputs,
             kept=kept,
             is_blocking=is_blocking,
+            joining=joining,
         )
         more = {"is_measured": is_measured, "unlimited": unlimited}
         self._nodes[id] = (operator, Policy(**policy), more)
@@ -239,6 +241,7 @@ def make_operator(  # noqa: PLR0913 - what an operator can declare, by keyword
     max_outputs: int = 1,
     kept: int = 0,
     is_blocking: bool = False,
+    joining: Joining | None = None,
 ) -> Operator[NoParams]:
     """Return an operator made of functions."""
     body: dict[str, Any] = {
@@ -249,6 +252,7 @@ def make_operator(  # noqa: PLR0913 - what an operator can declare, by keyword
         "is_blocking": is_blocking,
         "process": staticmethod(_with_scope(process)),
         "kept_events": lambda _: kept,
+        "joins": lambda _: joining,
     }
     if finish is not None:
         body["finish"] = staticmethod(finish)

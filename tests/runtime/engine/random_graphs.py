@@ -7,8 +7,9 @@ part, so what must come out is known from the graph alone (`expected`).
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 
 from aiflow.engine.cells import Guardian
 from aiflow.engine.session import Session
-from aiflow.events import Chunk, DeadLetter, Message, Payload
+from aiflow.events import Chunk, DeadLetter, Joined, Message, Payload
+from aiflow.graph.model import Feedback
 from aiflow.metrics.snapshot import Snapshot
-from aiflow.operators.base import NextTurn
+from aiflow.operators.base import Emit, Joining, NextTurn
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
 from aiflow.testing.virtual import run_virtual
@@ -28,6 +30,13 @@ from aiflow.testing.virtual import run_virtual
 KINDS = (
     "pass", "filter", "list", "generator", "emit", "wait", "wait_list", "stream", "timed", "keep",
 )  # fmt: skip
+#: Kinds that bring branches together, or send back what they get. Joins wait for whatever an
+#: operator may still emit, so none that keeps things without saying so is among them.
+FLOW_KINDS = (*(kind for kind in KINDS if kind != "keep"), "join", "join", "loop", "loop")
+#: Parts that a join may keep: more than any of these graphs makes of one event.
+MOST_PARTS = 1_000
+#: Events of one item that may have come back to a loop and wait: as many as are begun at once.
+RETURNS = 7
 
 
 #: The sink that all dead letters go to.
@@ -226,7 +235,10 @@ def _tunings(
     for _ in range(draw(st.integers(1, 6))):
         node = draw(st.sampled_from(sorted(nodes)))
         member = draw(st.sampled_from(sorted(members)))
-        if (nodes[node].kind, member) != ("keep", "workers"):
+        # A join keeps a place at each port for each conversation, so its queue stays.
+        if (nodes[node].kind, member) != ("keep", "workers") and nodes[node].kind not in (
+            *("join", "loop"),
+        ):
             tunings.append((draw(st.integers(1, 40)), node, {member: draw(members[member])}))
     return tuple(tunings)
 
@@ -245,6 +257,32 @@ def fanned(kind: str, text: str) -> list[str]:
     return [""]
 
 
+def item_of(text: str) -> str:
+    """Return the source event that a text, or a join of texts, began as."""
+    match = re.match(r"c\d+:s\d+:\d+", text)
+    assert match, text
+    return match[0]
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Return the text that a join makes of the texts of one item, in whatever order they came."""
+    parts = sorted(texts)
+    return f"{item_of(parts[0])}({'|'.join(parts)})"
+
+
+def whole(texts: Iterable[str]) -> list[str]:
+    """Return the texts that a join makes of all that comes to it."""
+    items: dict[str, list[str]] = defaultdict(list)
+    for text in texts:
+        items[item_of(text)].append(text)
+    return [joined(parts) for parts in items.values()]
+
+
+def rounds(text: str) -> int:
+    """Return how often a loop sends a text back before it lets it go."""
+    return sum(map(ord, text)) % 4
+
+
 def expected(spec: GraphSpec) -> dict[str, Counter[str]]:
     """Return what each node must be called with where nothing is dropped, failed or cancelled."""
     seen: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
@@ -255,6 +293,14 @@ def expected(spec: GraphSpec) -> dict[str, Counter[str]]:
         }
         for name, node in spec.nodes.items():
             inputs = [text for before, _ in node.before for text in made[before]]
+            if node.kind == "join":
+                inputs = whole(inputs)
+            elif node.kind == "loop":
+                back = f"~{name}"
+                seen[name].update(
+                    text + back * number for text in inputs for number in range(rounds(text))
+                )
+                inputs = [text + back * rounds(text) for text in inputs]
             seen[name].update(text for text in inputs if tried(spec, name, text)[0])
             made[name] = [
                 f"{text}>{name}{suffix}"
@@ -398,6 +444,7 @@ class Run:
 
     def _look_at(self, guardian: Guardian) -> int:
         queued = sum(len(queue) for lane in guardian.ready for queue in lane.queues)
+        stored = sum(len(lane.store) for lane in guardian.ready)
         calls = {call for lane in self._lanes(guardian) for call in lane.calls}
         listed = sum(call.extra for call in calls)
         claimed = int(guardian.claimed is not None)
@@ -432,7 +479,7 @@ class Run:
         begun = sum(call.event is not None for call in calls) + claimed
         # What a worker has taken and not yet begun is counted, and has no call for a moment.
         begun += guardian.dispatched - len(calls) - claimed
-        return queued + begun + listed + 0 * finishing
+        return queued + stored + begun + listed + 0 * finishing
 
     def _due(self, guardian: Guardian) -> int:
         return 1 if guardian.dispatched else 0
@@ -494,8 +541,10 @@ def _plan(noted: Run) -> Any:
         )
     for name, node in spec.nodes.items():
         _add(builder, name, node, noted, payload)
-        for before, overflow in node.before:
-            builder.edge(before, name, overflow)
+        for port, (before, overflow) in zip("ab", node.before, strict=False):
+            builder.edge(before, f"{name}.{port}" if node.kind == "join" else name, overflow)
+        if node.kind == "loop":
+            builder.edge(f"{name}.again", name, feedback=Feedback(node.workers, RETURNS, 99))
     letters = [name for name, retry in spec.retries.items() if retry.then == "dead_letter"]
     if letters:
         builder.sink(GRAVE, noted.bury, queue_capacity=1)
@@ -526,13 +575,22 @@ def _source(
     return waits if is_async else pulls
 
 
+def _queue(node: NodeSpec, spec: GraphSpec) -> int:
+    """Return a queue capacity that has the places which its kind needs."""
+    if node.kind == "join":
+        return node.queue_capacity * len(node.before) * spec.conversations
+    if node.kind == "loop":
+        return node.queue_capacity + node.workers * RETURNS
+    return node.queue_capacity
+
+
 def _add(builder: PlanBuilder, name: str, node: NodeSpec, noted: Run, payload: Any) -> None:
     make, more = _process(name, node, noted, payload)
     builder.node(
         name,
         make,
         max_outputs=2,
-        queue_capacity=node.queue_capacity,
+        queue_capacity=_queue(node, noted.spec),
         workers=node.workers if node.kind != "keep" else 1,
         reorder_capacity=node.reorder_capacity,
         overflow=node.overflow,
@@ -551,7 +609,7 @@ def _policy(name: str, node: NodeSpec, spec: GraphSpec) -> dict[str, Any]:
     return made | {"state_mode": "serialized" if node.kind == "keep" else "stateless"}
 
 
-def _process(  # noqa: C901 - one small function for each kind
+def _process(  # noqa: C901, PLR0915 - one small function for each kind
     name: str, node: NodeSpec, noted: Run, payload: Any
 ) -> tuple[Any, dict[str, Any]]:
     def outputs(text: str) -> list[Any]:
@@ -606,6 +664,26 @@ def _process(  # noqa: C901 - one small function for each kind
     def tells(scope: Scope) -> list[Any]:
         return list(scope.state)
 
+    def joins(item: Joined, scope: Scope) -> Any:
+        texts = [part.text for parts in item.parts.values() for part in parts]
+        return plain(payload(joined(texts)), scope)
+
+    def loops(item: Any, scope: Scope) -> Any:
+        back = f"~{name}"
+        text = item.text
+        while text.endswith(back):
+            text = text.removesuffix(back)
+        noted.stumble(name, item.text, scope)
+        noted.step(name, item.text)
+        if item.text != text + back * rounds(text):
+            return Emit("again", payload(item.text + back))
+        return outputs(item.text)[0]
+
+    if node.kind == "join":
+        joining = Joining("all", max_parts=MOST_PARTS)
+        return joins, {"inputs": ("a", "b"), "joining": joining, "kept": MOST_PARTS}
+    if node.kind == "loop":
+        return loops, {"outputs": ("out", "again")}
     if node.kind == "keep":
         return keeps, {"finish": tells, "state": list, "kept": 40}
     if node.kind == "timed":

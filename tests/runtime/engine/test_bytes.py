@@ -86,7 +86,8 @@ def test_no_more_bytes_wait_than_may_unless_one_event_is_larger(
     cancel_at: float | None,
 ) -> None:
     """Counted anew at each call; taken, dropped and purged bytes are given back exactly."""
-    watched, seen = Watched(max_bytes), []
+    watched = Watched(max_bytes)
+    seen: list[str] = []
     builder = PlanBuilder(8).source(
         "s", [Token("x" * size) for size in sizes], conversations=conversations
     )
@@ -112,7 +113,8 @@ def test_no_more_bytes_wait_than_may_unless_one_event_is_larger(
 
 def test_an_event_larger_than_the_limit_gets_into_an_empty_queue() -> None:
     """Else it could never pass."""
-    watched, seen = Watched(10), []
+    watched = Watched(10)
+    seen: list[str] = []
     messages = [Message("a" * 8, ""), Message("b" * 50, ""), Message("c", "")]
     builder = PlanBuilder(1).source("s", messages)
     builder.sink("n", slow(watched, seen), max_bytes=10).edge("s", "n")
@@ -126,7 +128,8 @@ def test_an_event_larger_than_the_limit_gets_into_an_empty_queue() -> None:
 
 def test_the_oldest_give_way_until_the_newest_fits() -> None:
     """As many as it takes, and none where it would not fit even then."""
-    watched, seen = Watched(50), []
+    watched = Watched(50)
+    seen: list[str] = []
 
     def stream(scope: Scope) -> Iterator[Any]:
         yield from (Token("0" * 10), Token("1" * 10), Token("2" * 10), Token("3" * 20))

@@ -76,7 +76,8 @@ def branch(builder: PlanBuilder, name: str, how: Behaviour) -> None:
         found = parts(message)
         return found[0] if found else None
 
-    process = {"several": generate, "slow": slowly}.get(kind, plainly)
+    made: dict[str, Any] = {"several": generate, "slow": slowly}
+    process = made.get(kind, plainly)
     builder.node(name, process, workers=workers, reorder_capacity=reorder, queue_capacity=2)
 
 
@@ -104,7 +105,7 @@ behaviours = st.tuples(
     st.integers(1, 4),
     st.integers(0, 20),
 )
-@settings(max_examples=70)
+@settings(max_examples=60)
 @example([("filter", 20, 1, 0), ("pass", 1, 1, 0)], 1, 1, 100)
 @example([("filter", 20, 1, 0), ("slow", 1, 4, 0)], 1, 1, 40)
 def test_every_item_comes_whole_and_once(
@@ -143,7 +144,7 @@ def test_every_item_comes_whole_and_once(
     st.integers(1, 4),
     st.integers(0, 20),
 )
-@settings(max_examples=70)
+@settings(max_examples=60)
 @example([("filter", 20, 1, 0), ("pass", 1, 1, 0)], 1, 1, 100)
 @example([("slow", 1, 4, 0), ("slow", 1, 4, 0)], 1, 2, 30)
 def test_pairs_are_of_one_item_and_what_is_left_over_is_counted(

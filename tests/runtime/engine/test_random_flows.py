@@ -1,0 +1,60 @@
+"""The engine's laws on random graphs with joins and loops: nothing waits for good or is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from tests.runtime.engine.random_graphs import (
+    FLOW_KINDS,
+    GraphSpec,
+    check_books,
+    expected,
+    graphs,
+    run,
+)
+
+
+@given(graphs(kinds=FLOW_KINDS))
+@settings(max_examples=120)
+def test_joins_and_loops_get_exactly_what_the_graph_makes(spec: GraphSpec) -> None:
+    """As a sequential reading of the graph says, whatever the queues, workers and branches."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed", noted.snapshot.error
+    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for (node, _), texts in noted.called.items():
+        called[node].update(texts)
+    assert called == expected(spec)
+
+
+@given(graphs(kinds=FLOW_KINDS, blocks_only=False, with_failures=True, with_cancels=True))
+@settings(max_examples=120)
+def test_a_cancel_or_failure_leaves_nothing_in_a_join_or_loop(spec: GraphSpec) -> None:
+    """No event, task, credit or second end; the books are even."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert "active" not in noted.snapshot.conversations.values()
+
+
+@given(graphs(kinds=FLOW_KINDS, with_turns=True, with_barge_ins=True))
+@settings(max_examples=100)
+def test_turn_follows_turn_through_joins_and_loops(spec: GraphSpec) -> None:
+    """Each turn's parts are its own, and the next is not kept waiting for good."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed", noted.snapshot.error
+
+
+@given(graphs(kinds=FLOW_KINDS, blocks_only=False, with_failures=True))
+@settings(max_examples=40)
+def test_the_same_flow_twice_writes_the_same_log(spec: GraphSpec) -> None:
+    """On the virtual clock plan and seed decide everything."""
+    spec = replace(spec, is_logged=True)
+
+    assert run(spec).log == run(spec).log
