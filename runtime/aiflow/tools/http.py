@@ -130,7 +130,10 @@ class HttpTool:
         self._params = params
         self._secret = secret
         self._check = ArgumentsCheck(params.name, params.parameters)
-        self._resolve = resolve
+        # One for nodes that allow private addresses, one for those that do not.
+        self._fetchers = {
+            allowed: Fetcher(AddressGuard(allowed, resolve)) for allowed in (False, True)
+        }
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolAnswer:
         """Call the address and return the body of its answer.
@@ -140,7 +143,7 @@ class HttpTool:
                 or it answers with an error.
         """
         self._check.check(arguments)
-        fetcher = Fetcher(AddressGuard(context.allow_private, self._resolve))
+        fetcher = self._fetchers[context.allow_private]
         answer = await fetcher.fetch(self._request(arguments, context))
         where = f"the tool {self._params.name} at {place_of(self._params.url)}"
         if error := refused(answer, where, self._secret):

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import httpx
 
-from aiflow.errors import ToolError
+from aiflow.errors import ProviderError, ToolError
 from aiflow.transport.client import HEADER_VALUE
 from aiflow.transport.excerpt import body_words, place_of, redact, shorten
 from aiflow.transport.exchange import HttpExchange
@@ -23,6 +23,7 @@ from aiflow.transport.failures import is_transient, parse_retry_after
 from aiflow.transport.guard import AddressGuard
 from aiflow.transport.inflate import InflateError
 from aiflow.transport.masking import SecretMask, is_key
+from aiflow.transport.routes import trusted
 
 T = TypeVar("T")
 
@@ -78,7 +79,7 @@ class Fetcher:
     Args:
         guard: judges addresses.
         transport: takes the place of sockets in a test.
-        verify: trusted certificates; None are those of the system.
+        verify: trusted certificates; None are those that the environment names, else the usual.
     """
 
     def __init__(
@@ -171,8 +172,7 @@ class Fetcher:
         if transport is None:
             # Without TLS there is nothing to verify, and reading certificates takes time.
             is_plain = url.scheme == "http"
-            own = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else None
-            verify = own or self._verify or httpx.create_ssl_context()
+            verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else self._trusted()
             transport = httpx.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_LIMITS)
         return httpx.AsyncClient(
             transport=transport,
@@ -180,6 +180,15 @@ class Fetcher:
             timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),
             follow_redirects=False,
         )
+
+    def _trusted(self) -> ssl.SSLContext:
+        """Return whose certificates are trusted; read once, because it takes time."""
+        if self._verify is None:
+            try:
+                self._verify = trusted()
+            except ProviderError as error:
+                raise ToolError(str(error), kind="failed") from error
+        return self._verify
 
 
 def refused(answer: FetchAnswer, where: str, secret: str = "") -> ToolError | None:

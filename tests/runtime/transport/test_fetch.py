@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -112,6 +113,17 @@ def test_a_certificate_is_held_against_the_name_and_not_the_address() -> None:
         assert answer.text == "hello"
 
     run(scenario())
+
+
+def test_certificates_that_cannot_be_read_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those that the environment names are trusted, or nobody is."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+    fetcher = Fetcher(open_guard(Names(tool_test=["127.0.0.1"])))
+
+    with pytest.raises(ToolError, match=r"gone\.pem"):
+        run(fetcher.fetch(FetchRequest("GET", "https://tool.test/")))
 
 
 def test_this_machine_is_refused_unless_it_is_meant() -> None:
