@@ -22,7 +22,7 @@ from aiflow.cli.table import LiveTable
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.compiler.plan import Plan
 from aiflow.engine.eventlog import header_line, metrics_line
-from aiflow.engine.loops import loop_factory
+from aiflow.engine.loops import close_loop, loop_factory
 from aiflow.engine.outputs import OutputLine
 from aiflow.engine.session import Session
 from aiflow.metrics.snapshot import Snapshot
@@ -30,8 +30,6 @@ from aiflow.operators.base import Source
 from aiflow.providers.recordings import AnswerRecordings
 
 METRICS_EVERY_S = 0.25
-#: What an operator gets that has not ended in the time that the session gave it.
-LAST_CHANCE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,7 @@ def run_job(job: Job, events: LineFile | None = None, metrics: LineFile | None =
     try:
         return runner.run(_Run(job, clock, events, metrics).run(loop))
     finally:
-        if _end_tasks(loop):
-            runner.close()  # which waits for every task, however long
+        close_loop(runner)
 
 
 def leave(code: int) -> NoReturn:
@@ -122,17 +119,6 @@ def _leave_blocked() -> NoReturn:
     """End the process, from a thread, though an operator blocks the loop and all that is on it."""
     say("aiflow: an operator blocks the event loop and does not end; it is left behind")
     leave(Exit.INTERRUPTED)
-
-
-def _end_tasks(loop: asyncio.AbstractEventLoop) -> bool:
-    """Cancel what a run has left behind; return whether all of it has ended."""
-    tasks = asyncio.all_tasks(loop)
-    if not tasks:
-        return True
-    for task in tasks:
-        task.cancel()
-    _, left = loop.run_until_complete(asyncio.wait(tasks, timeout=LAST_CHANCE_S))
-    return not left
 
 
 class _Run:

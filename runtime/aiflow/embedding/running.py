@@ -17,8 +17,9 @@ from aiflow.compiler.plan import Plan
 from aiflow.compiler.strategies import apply_strategy
 from aiflow.dsl.core import FlowCore
 from aiflow.embedding.handover import Handover, SinkEvent, handing_over
+from aiflow.engine.loops import close_loop
 from aiflow.engine.outputs import OutputLine
-from aiflow.engine.session import Session
+from aiflow.engine.session import LAST_CHANCE_S, STOP_DEADLINE_S, Session
 from aiflow.engine.status import Status
 from aiflow.errors import CompileError, EngineError
 from aiflow.graph.codec import load
@@ -318,8 +319,12 @@ def run(  # noqa: PLR0913 - what a run can be told, by keyword
     planned = _planned(runnable, strategy, base, catalog, clock)
     made = Run(planned, inputs, seed, conversation_deadline_s)
     factory = VirtualLoop if clock == "virtual" else None
-    with asyncio.Runner(loop_factory=factory) as runner:
+    runner = asyncio.Runner(loop_factory=factory)
+    try:
         return runner.run(made.result())
+    finally:
+        # Broken off, the session has its deadline before it leaves anybody behind.
+        close_loop(runner, STOP_DEADLINE_S + 2 * LAST_CHANCE_S)
 
 
 def plan(

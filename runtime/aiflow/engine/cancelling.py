@@ -55,8 +55,9 @@ def force_end(turn: Turn, terminal: Terminal, at: float) -> bool:
         Whether something of it was still worked on.
     """
     alive = [lane for lane in turn.lanes.values() if not (lane.is_closed or lane.is_dead)]
+    if not turn.epoch:
+        turn.given_up_at = at
     turn.epoch += 1
-    turn.given_up_at = at
     for lane in turn.lanes.values():
         if not lane.is_closed:
             kill(lane, terminal)

@@ -14,6 +14,11 @@ from importlib.metadata import entry_points
 from aiflow.errors import PluginError
 
 GROUP = "aiflow.loops"
+#: What an operator gets that has not ended in the time that its session gave it.
+LAST_CHANCE_S = 0.5
+
+#: Kept for good: collecting such a task would end its operator once more, on a loop that is gone.
+_left_behind: set[asyncio.Task[object]] = set()
 
 
 def asyncio_loop() -> asyncio.AbstractEventLoop:
@@ -35,6 +40,36 @@ def uvloop_loop() -> asyncio.AbstractEventLoop:
         ) from error
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop
+
+
+def close_loop(runner: asyncio.Runner, within_s: float = LAST_CHANCE_S) -> bool:
+    """Close a runner whose run has ended, without waiting for an operator that never does.
+
+    `Runner.close` waits for every task, however long. Whoever swallows its cancellation was
+    reported by its session, and is left behind here.
+
+    Args:
+        runner: whose loop does not run now.
+        within_s: seconds that the tasks get.
+
+    Returns:
+        Whether all tasks have ended.
+    """
+    loop = runner.get_loop()
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    left: set[asyncio.Task[object]] = set()
+    if tasks:
+        _, left = loop.run_until_complete(asyncio.wait(tasks, timeout=within_s))
+    if not left:
+        runner.close()
+        return True
+    _left_behind.update(left)
+    loop.set_exception_handler(lambda _loop, _context: None)  # they have been reported
+    loop.close()
+    asyncio.set_event_loop(None)
+    return False
 
 
 def loop_names() -> tuple[str, ...]:

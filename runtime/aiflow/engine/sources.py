@@ -329,6 +329,7 @@ class TaskStream(Stream):
         self.kernel.open_calls += 1  # but while it waits for room
         name = f"aiflow source {self.guardian.id} {lane.turn.conversation}"
         self.task = self.kernel.loop.create_task(self._run(), name=name)
+        self.task.add_done_callback(_look_at)
 
     def leave_turn(self, mark: NextTurn) -> None:
         """Be done with the turn, and wait for the next: it may open before this returns."""
@@ -448,6 +449,12 @@ class TaskStream(Stream):
         self._wake = self.kernel.loop.create_future()
         await sleep_until_woken(self.kernel, self._wake)
         self._wake = None
+
+
+def _look_at(task: asyncio.Task[None]) -> None:
+    """Look at what ended a task: it was told where it happened, and whoever runs the loop knows."""
+    if not task.cancelled():
+        task.exception()
 
 
 def takes_turns(lane: Lane) -> bool:

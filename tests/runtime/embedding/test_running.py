@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -316,3 +318,53 @@ def test_inputs_reach_their_conversations(tmp_path: Path) -> None:
         return {event.conversation async for event in run.sink("screen")}
 
     assert within(read, flow, inputs="hello", base=tmp_path) == {"c1", "c2", "c3"}
+
+
+DEAF = """
+import asyncio
+
+import aiflow
+from aiflow import Flow, P
+from aiflow.operators.base import Operator, Port
+from aiflow.types import TOKEN
+
+
+class Deaf(Operator):
+    name = "deaf"
+    inputs = (Port("in", TOKEN),)
+
+    async def process(self, payload, scope):
+        while True:
+            try:
+                await scope.sleep(3600.0)
+            except asyncio.CancelledError:
+                continue
+
+
+class Breaking(Operator):
+    name = "breaking"
+    inputs = (Port("in", TOKEN),)
+
+    def process(self, payload, scope):
+        if scope.sequence == 2:
+            raise KeyboardInterrupt
+
+
+flow = Flow("Deaf")
+numbers = flow.synthetic("numbers", count=9, rate=50)
+numbers >> flow.add(Deaf, "wall", policy=P(q=9))
+numbers >> flow.add(Breaking, "end")
+try:
+    aiflow.run(flow, clock="virtual")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_operator_that_never_ends_does_not_keep_the_program() -> None:
+    """It is left behind with its loop, and Python complains of neither afterwards."""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", DEAF], capture_output=True, timeout=60, check=True
+    )
+
+    assert (done.stdout, done.stderr) == (b"interrupted\n", b"")
