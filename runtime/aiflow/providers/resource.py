@@ -31,8 +31,9 @@ from aiflow.providers.retrying import Retries, RetryingStream
 from aiflow.providers.streams import ByteStream, HttpChatStream, TraceChatStream
 from aiflow.providers.traces import Traces, opened
 from aiflow.resources import Resource, ResourceParams
-from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
+from aiflow.transport.client import HttpClient, HttpRequest
 from aiflow.transport.excerpt import place_of
+from aiflow.transport.patience import Timeouts
 from aiflow.transport.trace_server import TraceServer
 
 
@@ -275,7 +276,7 @@ class Provider(Resource[ProviderParams]):
             trace = self._traces.trace_for(request)
             where = f"provider {self.id} ({trace.path.name})"
             place = None if self._limits is None else self._limits.place()
-            return TraceChatStream(trace, decoder, clock, where, place)
+            return TraceChatStream(trace, decoder, clock, where, self._timeouts(), place)
         call = dialect.encode(request, profile)
         headers = dict(call.headers)
         if self._secret:
@@ -306,14 +307,14 @@ class Provider(Resource[ProviderParams]):
 
     def _ask(self, client: HttpClient, request: HttpRequest) -> ByteStream:
         """Return the stream of one request, which waits its turn where there are limits."""
-        params = self.params
-        timeouts = Timeouts(
-            params.first_byte_timeout_s, params.idle_timeout_s, params.total_timeout_s
-        )
-        stream = client.stream(request, timeouts)
+        stream = client.stream(request, self._timeouts())
         if self._limits is None:
             return stream
         return LimitedStream(stream, self._limits.place(), request.where)
+
+    def _timeouts(self) -> Timeouts:
+        params = self.params
+        return Timeouts(params.first_byte_timeout_s, params.idle_timeout_s, params.total_timeout_s)
 
     def _dialect(self) -> Dialect:
         return find_dialect(self._traces.dialect if self._traces else self.params.dialect)

@@ -18,6 +18,7 @@ from aiflow.providers.chat import Arrival
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.failure import Failure
 from aiflow.providers.limits import Place, entered
+from aiflow.transport.patience import Patience, Timeouts
 from aiflow.transport.trace import Trace, TraceEnd, TracePiece
 
 
@@ -72,6 +73,7 @@ class _DecodedStream:
         self._tail: deque[Payload] | None = None
         self._error: ProviderError | None = None
         self._is_closed = False
+        self._has_begun = False
 
     @property
     def undecoded_bytes(self) -> int:
@@ -125,6 +127,16 @@ class _DecodedStream:
         # What the provider reported before says more than how the connection ended then.
         self._error = error if self._decoder.failure is failure else None
 
+    def _give_up(self, error: ProviderError) -> None:
+        """End with an error: after what came, at once where nothing has.
+
+        Raises:
+            ProviderError: this one.
+        """
+        if not self._has_begun:
+            raise error
+        self._close_decoder(clean=False, error=error)
+
     async def _take_bytes(self) -> None:
         """Wait for bytes and push them, or close the decoder at their end."""
         raise NotImplementedError
@@ -139,7 +151,6 @@ class HttpChatStream(_DecodedStream):
         super().__init__(decoder, where, dialect)
         self._stream = stream
         self._clock = clock
-        self._has_begun = False
 
     @property
     def request_sent_at(self) -> float | None:
@@ -160,10 +171,8 @@ class HttpChatStream(_DecodedStream):
         try:
             data = await self._stream.read()
         except ProviderError as error:
-            if not self._has_begun:
-                raise
             self._arrived_at = self._clock.now()
-            self._close_decoder(clean=False, error=error)
+            self._give_up(error)
             return
         self._arrived_at = self._clock.now()
         self._has_begun = True
@@ -178,6 +187,7 @@ class TraceChatStream(_DecodedStream):
 
     Args:
         trace: what is replayed.
+        timeouts: as for a socket; a trace that falls silent ends as a server's answer would.
         place: of its request, where the provider has limits.
     """
 
@@ -187,10 +197,12 @@ class TraceChatStream(_DecodedStream):
         decoder: StreamDecoder,
         clock: Clock,
         where: str,
+        timeouts: Timeouts,
         place: Place | None = None,
     ) -> None:
         super().__init__(decoder, where, trace.dialect)
         self._clock = clock
+        self._patience = Patience(timeouts)
         self._place = place
         self._entries: Iterator[TracePiece | TraceEnd] = trace.entries()
         self._sent_at: float | None = None
@@ -218,8 +230,25 @@ class TraceChatStream(_DecodedStream):
             return
         at = self._sent_at + piece.at
         with nullcontext() if self._place is None else self._place.reading():
-            if at > self._clock.now():
-                await self._clock.sleep_until(at)
+            is_there = await self._wait_until(at)
+        if not is_there:
+            self._arrived_at = self._clock.now()
+            self._give_up(self._patience.expired(self._where))
+            return
+        self._has_begun = True
+        self._patience.begin()
         # The piece has arrived when it was due, also where nobody asked for it until now.
         self._arrived_at = at
         self._decoder.push(piece.data)
+
+    async def _wait_until(self, at: float) -> bool:
+        """Wait for a piece that is due at a time; return False where patience ran out first."""
+        now = self._clock.now()
+        left_s = self._patience.left_s
+        if at - now > left_s:
+            await self._clock.sleep_until(now + left_s)
+            return False
+        if at > now:
+            await self._clock.sleep_until(at)
+            self._patience.spend(at - now)
+        return True

@@ -6,7 +6,6 @@ its receive buffer is small, so that a full graph soon stops the server. No retr
 
 from __future__ import annotations
 
-import math
 import re
 import socket
 import ssl
@@ -24,6 +23,7 @@ from aiflow.transport.excerpt import place_of, redact
 from aiflow.transport.exchange import HttpExchange, InterruptedExchangeError
 from aiflow.transport.inflate import InflateError
 from aiflow.transport.masking import SecretMask, is_key, without
+from aiflow.transport.patience import Patience, Timeouts
 from aiflow.transport.watch import WaitWatch
 
 T = TypeVar("T")
@@ -56,21 +56,6 @@ class HttpRequest:
     where: str = ""
     credential: str = ""
     secret: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """How long to wait; only time spent waiting for bytes counts.
-
-    Attributes:
-        first_byte_s: from sending the request to the first byte of the answer's body.
-        idle_s: between any two bytes after that, comments and pings included.
-        total_s: from sending the request to the end of the answer; None is no limit.
-    """
-
-    first_byte_s: float = 300.0
-    idle_s: float = 60.0
-    total_s: float | None = None
 
 
 class HttpClient:
@@ -128,16 +113,13 @@ class HttpStream:
         self._client = client
         self._exchange = HttpExchange(client, self._note_sent)
         self._request = request
-        self._timeouts = timeouts
+        self._patience = Patience(timeouts)
         self._clock = clock
         self._via = via
         self._watch = WaitWatch(clock)
         self._mask = SecretMask(request.secret if is_key(request.secret) else "")
         self._is_open = False
         self._is_closed = False
-        self._has_first_byte = False
-        self._first_byte_left_s = timeouts.first_byte_s
-        self._total_left_s = math.inf if timeouts.total_s is None else timeouts.total_s
 
     async def read(self) -> bytes | None:
         """Return the next bytes, as many as one read brought; None at the end of the body.
@@ -184,7 +166,7 @@ class HttpStream:
         piece: bytes | None = b""
         while piece == b"":
             piece = await self._wait(self._exchange.read())
-            self._has_first_byte = True
+            self._patience.begin()
             piece = self._mask.end() or None if piece is None else self._mask.add(piece)
         return piece
 
@@ -228,7 +210,7 @@ class HttpStream:
             piece = await self._wait(self._exchange.read())
             if piece is None:
                 break
-            self._has_first_byte = True
+            self._patience.begin()
             body += piece
         return body[:_ERROR_BODY_BYTES]
 
@@ -236,16 +218,10 @@ class HttpStream:
         """Wait for one step of the exchange and turn what goes wrong into our errors."""
         where = self._request.where
         began = self._clock.now()
-        limit_s = self._timeouts.idle_s if self._has_first_byte else self._first_byte_left_s
-        is_last = self._total_left_s <= limit_s
         try:
-            return await self._watch.wait(awaitable, max(0.0, min(limit_s, self._total_left_s)))
+            return await self._watch.wait(awaitable, self._patience.left_s)
         except TimeoutError:
-            if is_last and self._timeouts.total_s is not None:
-                raise failures.too_long(where, self._timeouts.total_s) from None
-            if self._has_first_byte:
-                raise failures.silent(where, self._timeouts.idle_s) from None
-            raise failures.silent_from_the_start(where, self._timeouts.first_byte_s) from None
+            raise self._patience.expired(where) from None
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise self._unconnected(error) from error
         except httpx.ProxyError as error:
@@ -255,10 +231,7 @@ class HttpStream:
         except httpx.TransportError as error:
             raise self._lost(error) from error
         finally:
-            waited_s = self._clock.now() - began
-            self._total_left_s -= waited_s
-            if not self._has_first_byte:
-                self._first_byte_left_s -= waited_s
+            self._patience.spend(self._clock.now() - began)
 
     def _unconnected(self, error: httpx.TransportError) -> ProviderError:
         """Return the error of a connection that could not be made."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.clock import SystemClock, VirtualClock, VirtualLoop
+from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.errors import ProviderError
 from aiflow.events import Control, Token
 from aiflow.providers.messages import ChatMessage, ChatRequest
@@ -284,3 +284,45 @@ def test_a_whole_answer_that_takes_too_long_ends_after_what_came() -> None:
     assert isinstance(finish, Control)
     assert finish.data["reason"] == "error"
     assert finish.data["error"]["kind"] == "total_timeout"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "params", "kind"),
+    [
+        ([(30.0, EVENT)], {"first_byte_timeout_s": 0.05}, "first_byte_timeout"),
+        ([(0.0, EVENT), (30.0, EVENT)], {"idle_timeout_s": 0.05}, "idle_timeout"),
+        (
+            [(0.0, EVENT), *[(n / 100, b":\n") for n in range(1, 999)]],
+            {"total_timeout_s": 0.1},
+            "total_timeout",
+        ),
+    ],
+)
+def test_time_outs_end_a_trace_alike_on_both_clocks(
+    tmp_path: Path, pieces: list[tuple[float, bytes]], params: dict[str, float], kind: str
+) -> None:
+    """Over sockets and in process: the same text, the same kind of end."""
+    path = str(provider_of(tmp_path, *pieces).params.trace)
+    ends: list[tuple[list[object], str, bool]] = []
+
+    async def take(clock: Clock) -> None:
+        provider = Provider("p", ProviderParams.model_validate({"trace": path, **params}))
+        await provider.start(clock)
+        tokens: list[object] = []
+        try:
+            async for payload, _ in provider.stream_chat(HELLO):
+                tokens += [payload] if isinstance(payload, Token) else []
+        except ProviderError as error:
+            ends.append((tokens, error.kind, error.retryable))
+        await provider.stop()
+
+    asyncio.run(take(SystemClock()))
+    loop = VirtualLoop()
+    try:
+        loop.run_until_complete(take(VirtualClock(loop)))
+    finally:
+        loop.close()
+
+    has_text = pieces[0][0] == 0.0
+    assert ends == [([Token("x")] * has_text, kind, True)] * 2
+    assert loop.time() < 1

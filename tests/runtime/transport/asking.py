@@ -10,7 +10,8 @@ import pytest
 
 from aiflow.clock import SystemClock
 from aiflow.errors import ProviderError
-from aiflow.transport.client import HttpClient, HttpRequest, HttpStream, Timeouts
+from aiflow.transport.client import HttpClient, HttpRequest, HttpStream
+from aiflow.transport.patience import Timeouts
 from tests.runtime.transport.faulty_server import Answer, FaultyServer, serving
 
 SECRET = "sk-very-secret-0123456789"

@@ -12,7 +12,8 @@ import pytest
 
 from aiflow.clock import SystemClock
 from aiflow.errors import ProviderError
-from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
+from aiflow.transport.client import HttpClient, HttpRequest
+from aiflow.transport.patience import Timeouts
 from tests.runtime.transport.asking import PATIENT, SECRET, asking, failing, read_all
 from tests.runtime.transport.faulty_server import EVENT, STOP, Exchange, closed_port, serving
 

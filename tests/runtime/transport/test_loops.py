@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from aiflow.clock import SystemClock
-from aiflow.transport.client import HttpClient, HttpRequest, Timeouts
+from aiflow.transport.client import HttpClient, HttpRequest
+from aiflow.transport.patience import Timeouts
 from aiflow.transport.trace import Trace, TraceWriter
 from aiflow.transport.trace_server import TraceServer
 

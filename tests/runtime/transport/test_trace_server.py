@@ -12,7 +12,8 @@ import pytest
 
 from aiflow.clock import SystemClock
 from aiflow.errors import ProviderError
-from aiflow.transport.client import HttpClient, HttpRequest, HttpStream, Timeouts
+from aiflow.transport.client import HttpClient, HttpRequest, HttpStream
+from aiflow.transport.patience import Timeouts
 from aiflow.transport.trace import Trace, TraceWriter
 from aiflow.transport.trace_server import SEND_BUFFER_BYTES, TraceServer
 
