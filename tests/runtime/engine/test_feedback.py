@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from aiflow.engine.session import Session
 from aiflow.engine.watermarks import edge_watermark
@@ -288,6 +291,73 @@ def test_what_is_in_a_loop_holds_the_watermark_behind_it() -> None:
         return found
 
     assert run_virtual(go()) == [0, 0, 0, 3]
+
+
+@given(
+    st.lists(st.integers(0, 5), max_size=8),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2), st.booleans()), max_size=3),
+    st.integers(1, 4),
+    st.none() | st.tuples(st.integers(1, 4), st.integers(0, 40)),
+)
+@settings(max_examples=150)
+def test_every_loop_comes_to_its_end(
+    numbers: list[int],
+    conversations: int,
+    credit: int,
+    inner: list[tuple[int, int, bool]],
+    places: int,
+    cancel: tuple[int, int] | None,
+) -> None:
+    """Of one node or several, that wait or not, with a slow way out; also where one is cancelled.
+
+    `inner` are the nodes between entry and end of the loop: workers, reorder buffer, awaits.
+    """
+    seen: Counter[str] = Counter()
+    calls = 0
+
+    def step(number: int, scope: Scope) -> Any:
+        nonlocal calls
+        calls += 1
+        if cancel is not None and cancel[1] == calls:
+            session.cancel(f"c{min(cancel[0], conversations)}")
+        return count_down(number)
+
+    def slowly(workers: int) -> Any:
+        async def waits(number: int, scope: Scope) -> int:
+            await scope.sleep(scope.random.random() / workers)
+            return number
+
+        return waits
+
+    async def out(_: str, scope: Scope) -> None:
+        seen[scope.conversation] += 1
+        await scope.sleep(0.3)
+
+    most = credit * (1 + sum(workers + reorder for workers, reorder, _ in inner))
+    builder = PlanBuilder(8).source("s", numbers, conversations=conversations)
+    builder.node("a", lambda number: number, queue_capacity=places + credit * most)
+    names = ["s", "a"]
+    for index, (workers, reorder, awaits) in enumerate(inner):
+        names.append(f"n{index}")
+        process: Any = slowly(workers) if awaits else lambda number: number
+        builder.node(names[-1], process, workers=workers, reorder_capacity=reorder)
+    builder.node("b", step, outputs=("again", "done"), queue_capacity=places)
+    builder.sink("k", out, queue_capacity=1).chain(*names, "b").edge("b.done", "k")
+    builder.edge("b.again", "a", feedback=Feedback(credit, most, 5))
+    session = Session(builder.build())
+
+    snapshot = run_virtual(session.run())
+
+    assert snapshot.in_flight == 0
+    assert snapshot.max_in_flight <= (snapshot.bound or 0)
+    assert snapshot.error is None
+    for number in range(1, conversations + 1):
+        conversation = f"c{number}"
+        if snapshot.conversations[conversation] == "completed":
+            assert seen[conversation] == len(numbers)
+    assert all(loop.held == 0 for loop in session._kernel.loops)  # type: ignore[union-attr,attr-defined]
 
 
 def test_a_run_of_a_loop_is_the_same_each_time() -> None:

@@ -357,6 +357,21 @@ def test_a_cancelled_turn_leaves_a_join_at_once(at: float) -> None:
     assert snapshot.in_flight == 0
 
 
+def test_pairs_by_arrival_that_hold_up_their_own_source_are_told_as_a_deadlock() -> None:
+    """The compiler warns of it (AF413); the run names the nodes that wait for each other."""
+    builder = PlanBuilder(1).source("s", numbered(60)).source("t", numbered(1))
+    builder.node("f", lambda message: message if int(message.text) % 20 == 0 else None)
+    builder.node("m", lambda message: message)
+    builder.operator("j", join("zip"), queue_capacity=4).sink("k", str)
+    builder.edge("s", "f").edge("f", "j.a").edge("s", "m").edge("t", "m").edge("m", "j.b")
+
+    snapshot = run(builder.edge("j", "k"))
+
+    assert snapshot.phase == "failed"
+    assert "deadlock: s waits for m waits for j waits for f waits for s" in str(snapshot.error)
+    assert "j: 2 of 4 waiting" in str(snapshot.error)
+
+
 def test_a_detached_branch_that_drops_leaves_a_gap() -> None:
     """A join never waits for what a full queue has dropped."""
     seen: list[dict[str, str]] = []

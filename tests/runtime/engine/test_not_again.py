@@ -16,7 +16,9 @@ import pytest
 from aiflow.clock import VirtualLoop
 from aiflow.engine.session import Session
 from aiflow.events import Control, Token
+from aiflow.graph.model import Feedback
 from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.base import Emit, Joining
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
 from aiflow.testing.virtual import run_virtual
@@ -234,6 +236,71 @@ def test_more_conversations_than_workers_do_not_lock_one_another() -> None:
 
     assert list(snapshot.conversations.values()) == ["completed"] * 20
     assert snapshot.nodes["k"].processed == 100
+
+
+def test_a_merge_of_streams_does_not_grow_while_its_reader_is_slow() -> None:
+    """It filled the memory: github.com/TencentBlueKing/bk-lite/issues/5378."""
+    builder = PlanBuilder(1).source("s", tokens(200)).source("t", tokens(200))
+    builder.node("m", lambda token: token, queue_capacity=4).sink("k", slow, queue_capacity=4)
+
+    snapshot = run(builder.edge("s", "m").edge("t", "m").edge("m", "k"))
+
+    assert snapshot.nodes["k"].processed == 400
+    assert snapshot.max_in_flight <= 4 + 1 + 4 + 1 + 2
+
+
+def test_one_stalled_conversation_does_not_starve_the_others() -> None:
+    """All keys stood still: github.com/apache/pulsar/pull/25706."""
+    ended: list[tuple[str, float]] = []
+
+    async def stalls(token: Token, scope: Scope) -> Token:
+        await scope.sleep(1_000.0 if scope.conversation == "c1" else 0.1)
+        if token.text == "4":
+            ended.append((scope.conversation, scope.clock.now()))
+        return token
+
+    builder = PlanBuilder(4).source("s", tokens(5), conversations=4)
+    builder.node("n", stalls, queue_capacity=4, workers=4, reorder_capacity=4)
+    builder.sink("k", lambda token: None, queue_capacity=4)
+
+    snapshot = run(builder.chain("s", "n", "k"))
+
+    assert [conversation for conversation, _ in ended[:3]] == ["c2", "c3", "c4"]
+    assert all(at < 3 for _, at in ended[:3])
+    assert snapshot.phase == "completed"
+
+
+def test_a_filter_in_one_branch_does_not_lock_a_fork_and_join() -> None:
+    """Dummy messages were needed: doi.org/10.1145/2145816.2145846; here a watermark does it."""
+    joined: list[Any] = []
+    builder = PlanBuilder(1).source("s", tokens(400))
+    builder.node("few", lambda token: token if int(token.text) % 20 == 0 else None)
+    builder.node("all", lambda token: token)
+    joining = Joining("zip")
+    builder.node("j", joined.append, inputs=("a", "b"), joining=joining, queue_capacity=2)
+
+    snapshot = run(builder.edge("s", "few").edge("s", "all").edge("few", "j.a").edge("all", "j.b"))
+
+    assert snapshot.phase == "completed"
+    assert len(joined) == 20
+    assert snapshot.nodes["j"].dropped == {"unmatched": 380}
+
+
+def test_a_loop_with_full_feedback_does_not_freeze() -> None:
+    """Akka's docs show it: doc.akka.io/docs/akka/current/stream/stream-graphs.html, cycles."""
+    builder = PlanBuilder(1).source("s", itertools.repeat(6, 100))
+    builder.node("a", lambda number: number, queue_capacity=4)
+    builder.node("b", _less, outputs=("again", "done"), queue_capacity=4)
+    builder.sink("k", slow, queue_capacity=1).chain("s", "a", "b").edge("b.done", "k")
+
+    snapshot = run(builder.edge("b.again", "a", feedback=Feedback(3, 1, 6)))
+
+    assert snapshot.phase == "completed"
+    assert snapshot.edges["b.again>a.in"].taken == 600
+
+
+def _less(number: int) -> Emit:
+    return Emit("again", number - 1) if number else Emit("done", number)
 
 
 def test_a_put_that_comes_later_does_not_overtake_one_that_waits() -> None:
