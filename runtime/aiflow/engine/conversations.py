@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from aiflow.compiler.plan import Plan
 from aiflow.engine.cells import Turn
@@ -24,6 +25,16 @@ _LETTER = "c"
 def number_of(conversation: str) -> int:
     """Return the number of a conversation in its session, from 1."""
     return int(conversation.removeprefix(_LETTER))
+
+
+def plan_of_run(plan: Plan) -> Plan:
+    """Return the plan with the sources of one run."""
+    own = {
+        node.id: replace(node, operator=node.operator.for_run())
+        for node in plan.nodes.values()
+        if isinstance(node.operator, Source)
+    }
+    return replace(plan, nodes={**plan.nodes, **own})
 
 
 class Conversation:

@@ -19,7 +19,7 @@ from aiflow.compiler.plan import Plan
 from aiflow.engine import sharing
 from aiflow.engine.build import blocking_workers, build_edges, build_guardians
 from aiflow.engine.cells import EdgeState, Guardian, Kernel, Turn
-from aiflow.engine.conversations import Conversations
+from aiflow.engine.conversations import Conversations, plan_of_run
 from aiflow.engine.deadlock import find_deadlock
 from aiflow.engine.eventlog import EventLog
 from aiflow.engine.inside import Inside
@@ -114,7 +114,7 @@ class Session:
         blocked_after_s: float = BLOCKED_AFTER_S,
         recordings: AnswerRecordings | None = None,
     ) -> None:
-        self.plan = plan
+        plan = self.plan = plan_of_run(plan)
         self.base = base
         self._clock = clock
         self._seed = seed

@@ -198,6 +198,13 @@ class Source(Operator[P]):
     category: ClassVar[str] = "sources"
     takes_turns: ClassVar[bool] = False
 
+    def for_run(self) -> Source[P]:
+        """Return what one run streams from: this, or one that holds what its conversations share.
+
+        Several runs of one plan may go on at once, so nothing of a run is kept here.
+        """
+        return self
+
     def conversations(self) -> int:
         """Return how many conversations one run opens here, 1 or more."""
         return 1

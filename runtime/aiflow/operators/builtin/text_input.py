@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -67,20 +68,35 @@ class TextInput(Source[TextInputParams]):
     Params: ClassVar = TextInputParams
     outputs = (Port("out", MESSAGE, "the texts"),)
 
-    _each: list[str] | None = None
+    def __init__(
+        self,
+        params: TextInputParams,
+        folders: Sequence[Path] = (),
+        texts: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(params, folders)
+        self._each = texts
+
+    def for_run(self) -> TextInput:
+        """Return a source that has read its texts.
+
+        Text n is the same however the file changes meanwhile, and a file of many lines is not
+        read anew for each of its conversations.
+        """
+        if self.params.conversations == "one":
+            return self
+        try:
+            return TextInput(self.params, self.folders, tuple(self._texts(None)))
+        except NamedFileError:
+            return self  # told by `check` before a run, and by `stream` in one
 
     def conversations(self) -> int:
         """Return how many texts there are where each has a conversation, else 1."""
         if self.params.conversations == "one":
             return 1
         try:
-            # Read once a run: text n is the same however the file changes meanwhile, and a file
-            # of many lines is not read anew for each of its conversations.
-            self._each = self._texts(None)
-            return max(1, len(self._each))
+            return max(1, len(self._texts(None) if self._each is None else self._each))
         except NamedFileError:
-            # Told by `check` before a run, and by `stream` in one.
-            self._each = None
             return 1
 
     def stream(self, scope: Scope) -> Iterator[Message]:
@@ -88,7 +104,7 @@ class TextInput(Source[TextInputParams]):
         if self.params.conversations == "one" or scope.input is not None:
             texts = self._texts(scope.input)
         else:
-            texts = self._texts(None) if self._each is None else self._each
+            texts = self._texts(None) if self._each is None else list(self._each)
             # Behind the last comes the first again, in a run that repeats.
             texts = texts[(scope.number - 1) % len(texts) :][:1] if texts else []
         for text in texts:

@@ -68,16 +68,15 @@ def test_a_file_is_read_whatever_system_wrote_it(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_once_for_all_its_conversations(tmp_path: Path) -> None:
-    """Whatever is written into it meanwhile; the next run reads it anew."""
+    """Whatever is written into it meanwhile; the next run reads it anew, beside the first."""
     (tmp_path / "a.txt").write_text("one\ntwo", encoding="utf-8")
     operator = source(tmp_path, path="a.txt", conversations="each")
-
-    assert operator.conversations() == 2
+    first = operator.for_run()
     (tmp_path / "a.txt").write_text("three", encoding="utf-8")
+    second = operator.for_run()
 
-    assert texts(operator) == ["one"]
-    assert operator.conversations() == 1
-    assert texts(operator) == ["three"]
+    assert (first.conversations(), second.conversations()) == (2, 1)
+    assert (texts(first), texts(second)) == (["one"], ["three"])
 
 
 def test_nothing_but_blanks_is_one_conversation_without_a_text() -> None:
