@@ -27,6 +27,7 @@ from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
 from aiflow.engine.inline import InlineRunner, pass_on
 from aiflow.engine.retrying import call_failed, end_cancelled
+from aiflow.engine.rolling import can_roll, roll
 from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import sleep_until_woken, wake
@@ -46,6 +47,7 @@ class WorkerRunner(InlineRunner):
     Attributes:
         idle: workers without work, the one to be used next last.
         unbegun: calls that a worker has been handed and none of whose steps has run.
+        coroutine: the operator's own function, where it is one.
     """
 
     def __init__(self, executor: Executor | None = None) -> None:
@@ -54,6 +56,7 @@ class WorkerRunner(InlineRunner):
         self._guardian: Guardian | None = None
         self.idle: list[Worker] = []
         self.unbegun = 0
+        self.coroutine: Callable[..., Coroutine[Any, Any, Any]] | None = None
         self.is_closing = False
 
     @property
@@ -71,6 +74,8 @@ class WorkerRunner(InlineRunner):
         self._guardian = guardian
         for _ in range(guardian.workers):
             self.idle.insert(0, self._add(guardian))
+        if self._executor is None and inspect.iscoroutinefunction(guardian.process):
+            self.coroutine = guardian.process
         guardian.process = self.begun(guardian.process)
         guardian.finish = self.begun(guardian.finish)
 
@@ -82,6 +87,11 @@ class WorkerRunner(InlineRunner):
         for worker in self._workers:
             if worker.astray_since is not None and self.is_threaded:
                 worker.task.cancel()  # a thread cannot be ended, but nobody awaits it any more
+
+    def wake(self, guardian: Guardian) -> None:
+        """Have the queue served soon, if a worker is free or somebody waits for room."""
+        if guardian.opened < guardian.workers or guardian.waiters or guardian.finishing:
+            super().wake(guardian)
 
     def cancel(self, call: Call, at: float) -> None:
         """Cancel the operator, or settle at once what only waits to leave."""
@@ -188,6 +198,7 @@ class Worker(Later):
         self._work: Awaitable[Any] | None = None
         self._waits_for: Any = None
         self._wake: asyncio.Future[None] | None = None
+        self._has_slept = False
         self.call: Call | None = None
         self.steps: Awaitable[Any] | None = None
         self.astray_since: float | None = None
@@ -261,6 +272,7 @@ class Worker(Later):
     async def _wait_for_work(self) -> bool:
         """Wait to be handed a call; return False when there will be none any more."""
         kernel = self._guardian.kernel
+        self._has_slept = False
         while self._work is None:
             if self._runner.is_closing:
                 return False
@@ -273,20 +285,32 @@ class Worker(Later):
                     raise
             finally:
                 self._wake = None
+            self._has_slept = True
         return True
 
     async def _finish_call(self) -> None:
-        """Await the rest of a call and carry on what comes of it."""
+        """Await the rest of a call and carry on what comes of it; and so the queue behind it."""
         call = self.call
         assert call is not None
+        guardian, runlist, now = self._guardian, self._guardian.kernel.runlist, self._now
+        function = self._runner.coroutine if can_roll(guardian) else None
+        slice_end = now() + runlist.quantum
         try:
-            await self._begin()
-            waits_for, self._work, self._waits_for = self._waits_for, None, None
-            if call.is_cancelled:
-                result = await _resumed(self.steps, None, asyncio.CancelledError())
-            else:
-                result = await _resumed(self.steps, waits_for)
-            if result is not None and isinstance(result, AsyncIterator):
+            result = await self._rest_of(call)
+            while function is not None and self.astray_since is None:
+                at = now()
+                if at >= slice_end:
+                    break
+                runlist.is_running = True
+                runlist.deadline = at + runlist.quantum
+                has_rolled = roll(guardian, call, result, at)
+                runlist.end()
+                if not has_rolled:
+                    break
+                event = call.event
+                self.steps = steps = function(event.payload, call.scope)  # type: ignore[union-attr]
+                result = await steps
+            if type(result) is not call.lane.plain and hasattr(result, "__anext__"):
                 await self._carry_out(call, result)
                 result = None
         except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
@@ -302,6 +326,14 @@ class Worker(Later):
             else:
                 self._come_back(None)
 
+    async def _rest_of(self, call: Call) -> Any:  # noqa: ANN401 - whatever an operator returns
+        """Return what an operator returns of which the beginning has run inline."""
+        await self._begin()
+        waits_for, self._work, self._waits_for = self._waits_for, None, None
+        if call.is_cancelled:
+            return await _resumed(self.steps, None, asyncio.CancelledError())
+        return await _resumed(self.steps, waits_for, gives_way=not self._has_slept)
+
     async def _begin(self) -> None:
         """Wait, so that calls of which nothing has run begin in the order in which they came."""
         self.steps = self._work
@@ -310,6 +342,7 @@ class Worker(Later):
                 await asyncio.sleep(0)
             self._runner.unbegun -= 1
             self._waits_for = None
+            self._has_slept = True
 
     def _rest(self) -> None:
         """Be there for the next call, which may come before this one's result has left."""
@@ -500,6 +533,8 @@ def _resumed(
     steps: Any,  # noqa: ANN401 - a coroutine, begun or not
     waits_for: Any,  # noqa: ANN401 - what it has yielded: a future, or None to be called again
     error: BaseException | None = None,
+    *,
+    gives_way: bool = False,
 ) -> Generator[Any, Any, Any]:
     """Go on with a coroutine that has yielded; first of all raise an error in it, if given."""
     while True:
@@ -508,7 +543,7 @@ def _resumed(
                 waits_for, error = steps.throw(error), None
             except StopIteration as over:
                 return over.value
-        if waits_for is None:
+        if waits_for is None and not gives_way:
             # It gave way for a moment, which has passed; or has not begun.
             return (yield from steps)
         try:

@@ -1,0 +1,133 @@
+"""A busy node's short way: one event out and the next one in, in the same worker's place.
+
+For an operator that awaits and has one simple output, whose queue holds more of the same lane.
+Between the two events nothing changes at the node: as many are at work as before, and the
+worker keeps its call. So most of what settling the one and taking the other would count cancels
+out, and is left out here. Whatever is out of the ordinary goes the long way through `calls`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiflow.engine.calls import make_event
+from aiflow.engine.cells import INLINE, NOTHING, Call, Guardian, Lane
+from aiflow.engine.delivery import admit, append
+from aiflow.engine.inline import pass_on
+from aiflow.metrics.instruments import FINE_S
+
+
+def can_roll(guardian: Guardian) -> bool:
+    """Say whether events of a node may go this way at all, by its policy of now."""
+    return guardian.way == INLINE and guardian.gate is None and not guardian.retries
+
+
+def roll(guardian: Guardian, call: Call, result: Any, at: float) -> bool:  # noqa: ANN401, C901, PLR0911, PLR0912, PLR0915 - every event pays for each call
+    """Carry on what an operator returned, and give its call the next event of the lane's queue.
+
+    Args:
+        guardian: of which `can_roll` is true.
+        call: whose operator has returned; its worker keeps it.
+        result: what it returned.
+        at: the time now.
+
+    Returns:
+        False where something is out of the ordinary; then nothing has been done.
+    """
+    lane = call.lane
+    ready = guardian.ready
+    # A class stops being plain where a lane dies, or its operator emits beside its result.
+    if type(result) is not lane.plain or len(ready) != 1 or ready[0] is not lane:
+        return False
+    if not lane.quick or guardian.finishing or guardian.opened > guardian.workers:
+        return False
+    if lane.process is not guardian.process:
+        return False  # somebody looks inside
+    window = guardian.window
+    calls = lane.calls
+    if window > 1 and (
+        call.listed
+        or call.scope is lane.scope
+        or guardian.dispatched > window
+        or (guardian.keeps_order and next(iter(calls)) is not call)
+    ):
+        return False
+    route = lane.route
+    target = route.lane  # type: ignore[union-attr] # a plain class was seen: there is one
+    if target is None:
+        return False
+    edge = route.edge  # type: ignore[union-attr]
+    receiver = target.guardian
+    event = call.event
+    free = receiver.free
+    if free != INLINE and (
+        free
+        or target.waiting
+        or target.is_shut
+        or receiver.gate is not None
+        or not receiver.may_queue(target, edge, event)  # type: ignore[arg-type]
+    ):
+        return False
+
+    output = make_event(lane, event, result)  # type: ignore[arg-type]
+    if guardian.is_metered:
+        guardian.meter(at)
+    began = call.started_at
+    spent = call.spent_s + at - began
+    call.spent_s = 0.0
+    service = lane.service
+    service.sum_s += spent
+    if spent < FINE_S:
+        service.fine += 1
+    else:
+        service.record_coarse(spent)
+    call.event, since, came_by, _stamp = lane.queues[0].popleft()
+    lane.depth = depth = lane.depth - 1
+    guardian.depth -= 1
+    if not depth:
+        ready.clear()
+    came_by.taken += 1
+    waited = at - since
+    wait = guardian.wait
+    wait.sum_s += waited
+    if waited < FINE_S:
+        wait.fine += 1
+    else:
+        wait.record_coarse(waited)
+    call.started_at = at
+    guardian.started_s += at - began
+    call.scope.event = call.event
+    turn = lane.turn
+    guardian.kernel.in_flight -= 1
+    turn.in_flight -= 1
+    if free:
+        edge.inline += 1  # type: ignore[union-attr] # it counts at both ends
+    else:
+        guardian.processed += 1
+        guardian.emitted += 1
+        guardian.blocked.fine += 1
+        edge.appended += 1  # type: ignore[union-attr]
+        append(target, edge, output, at)  # type: ignore[arg-type]
+    if window > 1:
+        _next_place(guardian, lane, call)
+    if guardian.waiters:
+        admit(guardian, at)
+    if turn.waiting_sources:
+        waiting, turn.waiting_sources = turn.waiting_sources, []
+        for go_on_reading in waiting:
+            go_on_reading()
+    if free:
+        pass_on(target, output, at)
+    return True
+
+
+def _next_place(guardian: Guardian, lane: Lane, call: Call) -> None:
+    """Put a call behind those that were there before its new event, and let the first go on."""
+    calls = lane.calls
+    lane.scope.state = call.scope.state
+    del calls[call]
+    calls[call] = None
+    if guardian.keeps_order:
+        head = next(iter(calls))
+        if head.output is not NOTHING:
+            guardian.kernel.runlist.push(guardian.runner.resume, head, None)
