@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -11,7 +12,7 @@ from PySide6.QtWidgets import (
 
 from aiflow.compiler.compile import Compiled
 from aiflow.graph import edits
-from aiflow.graph.model import Edge, Graph
+from aiflow.graph.model import Edge, Feedback, Graph
 from aiflow.graph.values import UNSET
 from aiflow.metrics.snapshot import Snapshot
 from aiflow_studio.inspector.figures import edge_rows
@@ -41,6 +42,38 @@ class _OverflowFields(BaseModel):
     )
 
 
+class _FeedbackFields(BaseModel):
+    feedback: bool = Field(
+        False,
+        title="Leads back",
+        description="The edge closes a loop: it leads back to the node where the loop begins.",
+    )
+
+
+class _LimitFields(BaseModel):
+    credit: int = Field(
+        1,
+        ge=1,
+        title="Credit",
+        description="Items that may be in the loop at once; what is new waits outside.",
+        json_schema_extra={"x-unit": "items"},
+    )
+    max_returns: int = Field(
+        1,
+        ge=1,
+        title="Returns",
+        description="Events of one item that may have come back and wait, at most; each has a"
+        " place of its own in the queue.",
+        json_schema_extra={"x-unit": "events"},
+    )
+    hops: int = Field(
+        1,
+        ge=1,
+        title="Hops",
+        description="How many feedback edges an event may cross before its conversation fails.",
+    )
+
+
 class EdgePage(Page):
     """One edge: what it joins, what travels on it, what it does when the queue is full."""
 
@@ -57,6 +90,12 @@ class EdgePage(Page):
         for widget in (self._fanout, self._overflow, self._note):
             section.add(widget)
         self.add(section)
+        loop = Section("Loop", self)
+        self._feedback = self._form(_FeedbackFields, loop)
+        self._limits = self._form(_LimitFields, loop)
+        for form in (self._feedback, self._limits):
+            loop.add(form)
+        self.add(loop)
         self._now_section = Section("Now", self)
         self._now = Figures()
         self._now_section.add(self._now)
@@ -68,8 +107,8 @@ class EdgePage(Page):
         self.column.addStretch(1)
 
     def forms(self) -> tuple[Form, ...]:
-        """Return both forms."""
-        return (self._fanout, self._overflow)
+        """Return all forms."""
+        return (self._fanout, self._overflow, self._feedback, self._limits)
 
     def show_graph(self, graph: Graph) -> None:
         """Show the edge as it is now."""
@@ -78,6 +117,10 @@ class EdgePage(Page):
         self._fanout.show_given(_given(edge, "fanout"))
         self._overflow.show_given(_given(edge, "overflow"))
         self._overflow.setVisible(edge.fanout == "detached")
+        feedback = edge.feedback
+        self._feedback.show_given({} if feedback is None else {"feedback": True})
+        self._limits.show_given(_limits_of(feedback))
+        self._limits.setVisible(feedback is not None)
         target = graph.nodes.get(edge.target.node)
         full = "block" if target is None else str(target.policy.get("overflow", "block"))
         self._note.setText(
@@ -109,6 +152,9 @@ class EdgePage(Page):
         return form
 
     def _offer(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+        if name in ("feedback", *_LimitFields.model_fields):
+            return self._offer_feedback(name, value, is_trial)
+
         def edit(graph: Graph) -> Graph:
             edge = graph.edges[self._edge]
             overflow = edge.overflow if name == "fanout" else value
@@ -123,6 +169,28 @@ class EdgePage(Page):
         word = "fan-out" if name == "fanout" else "overflow"
         label = f"Set {word} of {self._edge}"
         return self.desk.steps.take(edit, label, ("edge", self._edge, name), is_trial)
+
+    def _offer_feedback(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+        def edit(graph: Graph) -> Graph:
+            before = graph.edges[self._edge].feedback
+            if name == "feedback":
+                after = (before or Feedback()) if value is True else None
+            else:
+                limit: dict[str, Any] = {name: 1 if value is UNSET else value}
+                after = replace(before or Feedback(), **limit)
+            return edits.set_feedback(graph, self._edge, after)
+
+        word = "feedback" if name == "feedback" else name.replace("_", " ")
+        label = f"Set {word} of {self._edge}"
+        return self.desk.steps.take(edit, label, ("edge", self._edge, name), is_trial)
+
+
+def _limits_of(feedback: Feedback | None) -> dict[str, Any]:
+    """Return the limits of a feedback edge that are given, which are not 1."""
+    if feedback is None:
+        return {}
+    values = {name: getattr(feedback, name) for name in _LimitFields.model_fields}
+    return {name: value for name, value in values.items() if value != 1}
 
 
 def _given(edge: Edge, name: str) -> dict[str, Any]:

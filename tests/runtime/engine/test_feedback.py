@@ -357,7 +357,7 @@ def test_every_loop_comes_to_its_end(
         conversation = f"c{number}"
         if snapshot.conversations[conversation] == "completed":
             assert seen[conversation] == len(numbers)
-    assert all(loop.held == 0 for loop in session._kernel.loops)  # type: ignore[union-attr,attr-defined]
+    assert all(loop.held == 0 for loop in session._kernel.loops)  # type: ignore[union-attr]
 
 
 def test_a_run_of_a_loop_is_the_same_each_time() -> None:

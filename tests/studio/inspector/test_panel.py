@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QInputMethodEvent, QKeySequence, QWheelEvent
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QPushButton, QWidget
 
 from aiflow.graph import edits
-from aiflow.graph.model import Graph, Node
+from aiflow.graph.model import Feedback, Graph, Node
 from aiflow.policies import Policy
 from aiflow_studio.inspector.panel import InspectorPanel
 
@@ -587,6 +587,25 @@ def test_the_graph_s_own_fields_are_there_while_nothing_is_selected(
 
     graph = document.graph
     assert (graph.name, graph.max_conversations, graph.measure) == ("Mine", 3, ("log",))
+
+
+def test_an_edge_can_lead_back_and_has_its_limits_then(document, selection, type_into, field):
+    """Each is a step of its own, and what is not set is 1."""
+    edge = "model.out>speech.in"
+    selection.set(edges=frozenset({edge}))
+    assert not field("edge.credit").isVisible()
+
+    field("edge.feedback").click()
+    assert document.graph.edges[edge].feedback == Feedback()
+    assert field("edge.credit").isVisible()
+
+    type_into("edge.hops", "5")
+    assert document.graph.edges[edge].feedback == Feedback(1, 1, 5)
+
+    field("edge.feedback").click()
+    assert document.graph.edges[edge].feedback is None
+    document.undo_stack.undo()
+    assert document.graph.edges[edge].feedback == Feedback(1, 1, 5)
 
 
 def test_an_edge_can_be_made_detached_and_never_blocks_then(
