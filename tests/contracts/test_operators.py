@@ -113,6 +113,25 @@ def test_what_an_operator_lacks_is_named() -> None:
     ]
 
 
+def test_the_port_of_dead_letters_is_every_nodes_own() -> None:
+    """An operator's would hide it."""
+
+    class Hiding(Whole):
+        """Give up.
+
+        Emits when: never.
+        Backpressures when: never.
+        Completes when: its input has ended.
+        Fails when: never.
+        """
+
+        outputs = (Port("dead", TEXT, "text"),)
+
+    assert operator_faults(Hiding) == [
+        "its out-port dead is one that every node has, for what it gives up on"
+    ]
+
+
 def test_a_whole_operator_lacks_nothing() -> None:
     """A bound or a unit is enough for a number."""
     assert operator_faults(Whole) == []

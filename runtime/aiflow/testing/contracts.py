@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from aiflow.compiler.resolved import DEAD_PORT
 from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.base import Operator, Port, Source
 from aiflow.operators.registry import operator_fault
@@ -56,6 +57,8 @@ def _port_faults(operator: type[Operator[Any]]) -> Iterator[str]:
     for port in ports:
         if not port.help:
             yield f"its port {port.name} has no help"
+    if any(port.name == DEAD_PORT.name for port in operator.outputs):
+        yield f"its out-port {DEAD_PORT.name} is one that every node has, for what it gives up on"
 
 
 def _params_faults(operator: type[Operator[Any]]) -> Iterator[str]:
