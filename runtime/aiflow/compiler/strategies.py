@@ -56,7 +56,7 @@ class _Held:
     sequence: int
     port: str
     payload: object
-    created_at: float
+    place: object
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Store(Operator[NoParams]):
     def process(self, payload: object, scope: Scope) -> None:
         """Keep one payload."""
         turn: _Turn = scope.state
-        turn.held.append(_Held(scope.sequence, scope.port, payload, scope.created_at))
+        turn.held.append(_Held(scope.sequence, scope.port, payload, scope.place()))
         # Ports have lanes of their own, so the first to come need not be the lowest.
         turn.first = scope.sequence if turn.first is None else min(turn.first, scope.sequence)
         scope.keep_from(turn.first)
@@ -102,7 +102,9 @@ class Store(Operator[NoParams]):
         turn.held.sort(key=lambda event: event.sequence, reverse=True)
         while turn.held:
             event = turn.held.pop()
-            yield Emit(event.port, event.payload, event.created_at)
+            scope.keep_from(event.sequence)
+            scope.stand_at(event.place)
+            yield Emit(event.port, event.payload)
         scope.keep_from(None)
 
 

@@ -129,6 +129,15 @@ class EngineScope(Scope):
         self._random_for = -1
         self._random = None
 
+    def place(self) -> object:
+        """Return where the event at hand stands, to be kept with what is kept of it."""
+        return self.event
+
+    def stand_at(self, place: object) -> None:
+        """Let the next output of `finish` inherit source and sequence of a kept event's place."""
+        if isinstance(place, Context):
+            self.event = place
+
     def emit_to(self, emit: Callable[[object, str | None], None]) -> None:
         """Say who takes from now on what the operator emits beside its result."""
         self._emit = emit

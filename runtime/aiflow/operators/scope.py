@@ -128,6 +128,13 @@ class Scope:
         if self._notice is not None:
             self._notice(what)
 
+    def place(self) -> object:
+        """Return where the event at hand stands, to be kept with what is kept of it."""
+        return None
+
+    def stand_at(self, place: object) -> None:
+        """Let the next output of `finish` inherit source and sequence of a kept event's place."""
+
     def mark(self, what: str, at: float | None = None) -> None:
         """Note when something happened in a model source.
 

@@ -264,6 +264,30 @@ def test_what_an_aggregate_keeps_is_waited_for() -> None:
     assert seen == [("", "0"), ("", "1"), ("0+1+2", "2")]
 
 
+def test_what_is_told_at_the_end_can_stand_where_it_was_kept() -> None:
+    """A store that holds a whole turn gives each event its own place back, for joins behind it."""
+    seen: list[tuple[str, str]] = []
+
+    def keep(message: Message, scope: Scope) -> None:
+        scope.state.append((scope.sequence, message, scope.place()))
+        scope.keep_from(scope.state[0][0])
+
+    def tell(scope: Scope) -> Iterator[Message]:
+        for sequence, message, place in scope.state:
+            scope.keep_from(sequence)
+            scope.stand_at(place)
+            yield message
+        scope.keep_from(None)
+
+    builder = PlanBuilder(1).source("s", numbered(4))
+    builder.node("n", keep, state=list, finish=tell, kept=4).operator("j", join(), queue_capacity=8)
+    builder.sink("k", lambda joined: seen.append((joined.data["a"], joined.data["b"])))
+    builder.edge("s", "n").edge("n", "j.a").edge("s", "j.b").edge("j", "k")
+
+    assert run(builder).phase == "completed"
+    assert seen == [("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]
+
+
 def test_an_event_that_takes_another_way_is_not_waited_for() -> None:
     """It moves the watermark though it goes on elsewhere, inline and unseen."""
     seen: list[dict[str, str]] = []
