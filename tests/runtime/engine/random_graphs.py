@@ -113,6 +113,9 @@ class GraphSpec:
     is_logged: bool = True
     #: (number of the operator call, node, policy members) of each change while it runs.
     tunings: tuple[tuple[int, str, dict[str, Any]], ...] = ()
+    #: (number of the operator call, edge, hundredths of a second, steps) of each breakpoint.
+    holds: tuple[tuple[int, int, int, int], ...] = ()
+    is_traced: bool = False
     marks: dict[str, tuple[tuple[int, bool], ...]] = field(default_factory=dict)
     takes_turns: bool = False
     retries: dict[str, RetrySpec] = field(default_factory=dict)
@@ -124,6 +127,9 @@ class GraphSpec:
         return [name for name in self.nodes if name not in before]
 
 
+_HOLD = st.tuples(st.integers(1, 40), st.integers(0, 9), st.integers(1, 9), st.integers(0, 3))
+
+
 @st.composite
 def graphs(
     draw: st.DrawFn,
@@ -132,6 +138,7 @@ def graphs(
     with_failures: bool = False,
     with_cancels: bool = False,
     with_tunings: bool = False,
+    with_holds: bool = False,
     with_turns: bool = False,
     with_barge_ins: bool = False,
     with_retries: bool = False,
@@ -187,6 +194,7 @@ def graphs(
         stops_at=draw(st.none() | st.integers(0, 40)) if with_cancels else None,
         is_logged=draw(st.booleans()),
         tunings=draw(_tunings(nodes, blocks_only)) if with_tunings else (),
+        holds=tuple(draw(st.lists(_HOLD, min_size=1, max_size=4))) if with_holds else (),
         marks={name: draw(_marks(barge_ins=with_barge_ins)) for name in sources}
         if with_turns
         else {},
@@ -370,6 +378,7 @@ class Run:
     calls: int = 0
     most: int = 0
     faults: list[str] = field(default_factory=list)
+    timers: list[asyncio.TimerHandle] = field(default_factory=list)
     #: What each node held when it was last looked at: (queue, begun, at workers).
     left_over: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
@@ -399,10 +408,17 @@ class Run:
                 self.session.cancel(f"c{conversation}", turn)
         if self.spec.stops_at == self.calls:
             self.session.stop()
+        for at, edge, length, steps in self.spec.holds:
+            if at == self.calls and self.session.status.phase == "running":
+                self._hold(edge, length * 0.01, steps)
         for at, tuned, changes in self.spec.tunings:
             if at == self.calls and self.session.status.phase == "running":
                 self.session.tune(tuned, **changes)
                 self.look()
+                if tuned == node:
+                    # The event at hand runs inline, and is begun once its operator suspends.
+                    depth, begun, opened = self.left_over[node]
+                    self.left_over[node] = (depth, begun + 1, opened + 1)
         if self.spec.fails_at == self.calls:
             raise RuntimeError("as planned")
 
@@ -424,6 +440,23 @@ class Run:
         """Note a dead letter."""
         self.look()
         self.buried.append((letter.node, letter.payload.text))
+
+    def _hold(self, number: int, length_s: float, steps: int) -> None:
+        """Set a breakpoint for a while, and step through it meanwhile."""
+        session, loop = self.session, asyncio.get_running_loop()
+        edges = sorted(session.plan.edges)
+        edge = edges[number % len(edges)]
+        session.set_breakpoint(edge)
+
+        def step() -> None:
+            if edge in session.breakpoints:
+                session.step(edge)
+                self.look()
+
+        self.timers += [
+            *(loop.call_later(length_s * (i + 1) / (steps + 1), step) for i in range(steps)),
+            loop.call_later(length_s, session.resume, edge),
+        ]
 
     def look(self) -> None:
         """Count what is in flight from the structures themselves."""
@@ -504,7 +537,11 @@ async def _run(noted: Run) -> None:
     for conversation, at, turn in noted.spec.cancels:
         if at == 0:
             noted.session.cancel(f"c{conversation}", turn)
+    if noted.spec.is_traced:
+        asyncio.get_running_loop().call_soon(_trace, noted)
     noted.snapshot = await noted.session.run()
+    for timer in noted.timers:
+        timer.cancel()
     assert task is not None
     left = asyncio.all_tasks() - before
     if left:
@@ -525,6 +562,14 @@ def _left_behind(session: Session) -> Iterator[str]:
         places = (guardian.ready, guardian.finishing, guardian.waiters, guardian.parked)
         if any(places) or guardian.dispatched or guardian.opened or guardian.claimed:
             yield f"{guardian.id} has kept {places}"
+
+
+def _trace(noted: Run) -> None:
+    """Follow two events of each source."""
+    if noted.session.status.phase == "running":
+        for source in noted.spec.sources:
+            for sequence in (0, 2):
+                noted.session.trace(source, sequence)
 
 
 def _plan(noted: Run) -> Any:

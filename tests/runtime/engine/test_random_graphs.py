@@ -255,3 +255,44 @@ def test_keys_keep_their_order_and_go_on_beside_each_other(spec: GraphSpec) -> N
     for (node, _), texts in noted.called.items():
         called[node].update(texts)
     assert called == expected(spec)
+
+
+@given(graphs(with_holds=True, with_tunings=True))
+@settings(max_examples=120)
+def test_holding_and_stepping_neither_lose_nor_double_an_event(spec: GraphSpec) -> None:
+    """Breakpoints, steps and tunings at any time: the same calls, and no limit is passed."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed"
+    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for (node, _), texts in noted.called.items():
+        called[node].update(texts)
+    assert called == expected(spec)
+
+
+@given(graphs(blocks_only=False, with_failures=True, with_cancels=True, with_holds=True))
+@settings(max_examples=120)
+def test_books_are_even_whatever_is_held(spec: GraphSpec) -> None:
+    """Drops, failures, cancels and stops find held nodes and leave nothing behind."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert "active" not in noted.snapshot.conversations.values()
+
+
+@given(graphs(blocks_only=False, with_failures=True, with_cancels=True))
+@settings(max_examples=80)
+def test_a_trace_changes_nothing_of_what_it_sees(spec: GraphSpec) -> None:
+    """Calls, outcomes and counts are those of the run that nobody looks into."""
+    seen = run(replace(spec, is_traced=True))
+    unseen = run(spec)
+
+    check_books(seen)
+    assert seen.called == unseen.called
+    assert seen.snapshot.conversations == unseen.snapshot.conversations
+    for id, node in seen.snapshot.nodes.items():
+        other = unseen.snapshot.nodes[id]
+        assert (node.processed, node.emitted, node.dropped) == (
+            other.processed, other.emitted, other.dropped,
+        )  # fmt: skip
