@@ -122,6 +122,42 @@ def test_two_who_never_agree_come_to_an_end(aiflow: Callable[..., Any], tmp_path
     assert report["nodes"]["critic"]["received"] == 4
 
 
+@pytest.mark.parametrize(
+    ("memory", "second"), [("conversation", "APPROVED: clear"), ("prompt", "Say when the tours")]
+)
+def test_a_conversation_is_remembered_over_its_turns_where_that_is_asked_for(
+    aiflow: Callable[..., Any], tmp_path: Path, memory: str, second: str
+) -> None:
+    """The second turn is asked with the first answer in its messages, or like the first."""
+    traces = {"trace": "traces/critic-1.trace", "more_traces": ["traces/critic-2.trace"]}
+    turns = [{"text": "One."}, {"text": "Two."}]
+    graph = {
+        **{"format": "aiflow", "version": "1.0", "name": "Turns"},
+        "resources": [{"id": "provider", "kind": "provider", "params": traces}],
+        "nodes": [
+            {"id": "people", "operator": "conversations", "params": {"turns": turns}},
+            {
+                **{"id": "model", "operator": "chat-loop", "params": {"memory": memory}},
+                "resources": {"provider": "provider"},
+            },
+            {"id": "screen", "operator": "screen"},
+        ],
+        "edges": [
+            {"from": "people.out", "to": "model.in"},
+            {"from": "model.out", "to": "screen.in"},
+        ],
+    }
+    path = tmp_path / "turns.aiflow.json"
+    path.write_text(json.dumps(graph), encoding="utf-8")
+
+    ran = aiflow("run", path, "--clock", "virtual", "--set", "people.conversations=1")
+
+    assert ran.code == 0, ran.err
+    said = " ".join(shown(ran.out)["screen"])
+    assert said.startswith("It is friendly")
+    assert second in said[len("It is friendly") + 80 :]
+
+
 @contextmanager
 def weather_service() -> Iterator[tuple[str, list[str]]]:
     """Serve a weather on this machine; yield its address and the paths that were asked for."""

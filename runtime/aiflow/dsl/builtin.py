@@ -699,6 +699,7 @@ class Builtins(FlowCore):
         temperature: float | Unset | None = UNSET,
         max_tokens: int | Unset | None = UNSET,
         effort: Literal["none", "minimal", "low", "medium", "high"] | Unset | None = UNSET,
+        memory: Literal["prompt", "conversation"] | Unset = UNSET,
         max_rounds: int | Unset = UNSET,
         max_calls: int | Unset = UNSET,
         max_characters: int | Unset = UNSET,
@@ -716,9 +717,10 @@ class Builtins(FlowCore):
             temperature: How freely the model chooses words; empty leaves it to the provider. Default None.
             max_tokens: Where the provider cuts the answer; empty leaves it to the provider. Default None tokens.
             effort: How much the model thinks before it answers, if it can; empty leaves it to the provider. Default None.
+            memory: What the model is told of before: what was said about the same prompt, or all that was said in the conversation, also in earlier turns. An answer that was interrupted is not remembered. Default 'prompt'.
             max_rounds: Most answers that call tools about one prompt; then the model is told to answer without. Default 8 rounds.
             max_calls: Most calls of one answer, whose results are kept until all have come. Default 16 calls.
-            max_characters: Most text that is remembered about one prompt; more fails the conversation. Default 400000 characters.
+            max_characters: Most text that is remembered about one prompt; more fails the conversation. Of a conversation the oldest prompts are forgotten first. Default 400000 characters.
             max_exchanges: How many prompts of a conversation are remembered; the oldest that waits for nothing is forgotten first. Default 32 prompts.
         """
         resources = {"provider": provider, "tools": tools}
@@ -728,6 +730,7 @@ class Builtins(FlowCore):
             "temperature": temperature,
             "max_tokens": max_tokens,
             "effort": effort,
+            "memory": memory,
             "max_rounds": max_rounds,
             "max_calls": max_calls,
             "max_characters": max_characters,

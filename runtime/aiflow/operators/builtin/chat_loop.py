@@ -6,18 +6,19 @@ one conversation go one at a time.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 import msgspec
 from pydantic import Field
 
-from aiflow.events import Chunk, Control, Message, Payload, ToolFragment, ToolResult
+from aiflow.events import Chunk, Control, Message, ToolFragment, ToolResult
 from aiflow.operators.answer import AnswerMarks, port_of
 from aiflow.operators.asking import AskParams, request_of
 from aiflow.operators.base import Emit, Operator, Port
+from aiflow.operators.exchange import Exchange
 from aiflow.operators.scope import Scope
 from aiflow.policies import State
 from aiflow.providers.chat import ChatProvider
@@ -39,22 +40,6 @@ from aiflow.types import (
 PROMPT = PortType("prompt", (MESSAGE, CHUNK))
 
 
-@dataclass(slots=True)
-class Exchange:
-    """What was said about one prompt.
-
-    Attributes:
-        size: characters of all messages.
-        rounds: answers that called tools.
-        results: id of each call of the last answer -> its result, None until it has come.
-    """
-
-    messages: list[ChatMessage] = field(default_factory=list)
-    size: int = 0
-    rounds: int = 0
-    results: dict[str, ToolResult | None] = field(default_factory=dict)
-
-
 # By turn, source and sequence of the prompt.
 Exchanges = dict[tuple[int, str, int], Exchange]
 
@@ -62,6 +47,13 @@ Exchanges = dict[tuple[int, str, int], Exchange]
 class ChatLoopParams(AskParams):
     """Parameters of `chat-loop`."""
 
+    memory: Literal["prompt", "conversation"] = Field(
+        "prompt",
+        title="Memory",
+        description="What the model is told of before: what was said about the same prompt, or all"
+        " that was said in the conversation, also in earlier turns. An answer that was interrupted"
+        " is not remembered.",
+    )
     max_rounds: int = Field(
         8,
         ge=1,
@@ -84,7 +76,8 @@ class ChatLoopParams(AskParams):
         ge=1,
         le=1_000_000_000,
         title="Longest exchange",
-        description="Most text that is remembered about one prompt; more fails the conversation.",
+        description="Most text that is remembered about one prompt; more fails the conversation."
+        " Of a conversation the oldest prompts are forgotten first.",
         json_schema_extra={"x-unit": "characters"},
     )
     max_exchanges: int = Field(
@@ -104,7 +97,8 @@ class ChatLoop(Operator[ChatLoopParams]):
     What descends from one prompt belongs to one exchange: a result at `results` answers a call of
     the last answer, and when all have come the model is asked again, with its own words, its
     calls and the reasoning that its provider wants to see again. A text that comes back to `in`
-    over a feedback edge is the next thing said to the model. A new prompt begins anew.
+    over a feedback edge is the next thing said to the model. A new prompt begins anew, unless
+    `memory` is the conversation's: then it comes behind all that was said before.
 
     For tools connect `tools` and `control` to a `tool-assemble`, that to a `tool-call`, and lead
     its results back to `results` by a feedback edge, whose max_returns is as many as one answer
@@ -155,15 +149,20 @@ class ChatLoop(Operator[ChatLoopParams]):
     ) -> AsyncIterator[Emit]:
         """Yield the next answer, nothing while results are missing."""
         exchange = self._exchange(payload, scope)
-        new = _next_messages(exchange, payload)
+        new = exchange.next_messages(payload)
         if not new:
             return
         said = Said()
-        is_last = exchange.rounds >= self.params.max_rounds
+        rounds = exchange.rounds if isinstance(payload, ToolResult) else 0
+        is_last = rounds >= self.params.max_rounds
         messages = [*exchange.messages, *new]
+        mark = f"{scope.sequence}_{exchange.answers}"
         # Closed in any case: a cancelled turn must not leave its connection open.
         async with aclosing(self._ask(messages, scope, said, is_last)) as answer:
             async for output in answer:
+                for named in _named(said, mark) if _is_finish(output.payload) else ():
+                    if not is_last:
+                        yield named
                 yield output
         if is_last and said.calls:
             raise ValueError(
@@ -176,8 +175,8 @@ class ChatLoop(Operator[ChatLoopParams]):
     def finish(self, scope: Scope) -> None:
         """Complain of calls that nobody answered."""
         exchanges: Exchanges = scope.state
-        for (turn, _, _), exchange in exchanges.items():
-            if turn == scope.turn and exchange.results:
+        for exchange in exchanges.values():
+            if exchange.turn == scope.turn and exchange.results:
                 raise ValueError(
                     "the turn ended with tool calls that nobody answered; lead the results of a"
                     " tool-call back to the port results by a feedback edge"
@@ -186,7 +185,7 @@ class ChatLoop(Operator[ChatLoopParams]):
     async def _ask(
         self, messages: list[ChatMessage], scope: Scope, said: Said, is_last: bool
     ) -> AsyncGenerator[Emit, None]:
-        """Yield one answer; each call leaves with an id, whatever the provider gives."""
+        """Yield one answer; no piece of a call where there shall be none."""
         provider: ChatProvider = scope.resources["provider"]
         request = request_of(self.params, messages, scope, "none" if is_last else "auto")
         marks = AnswerMarks(scope)
@@ -194,19 +193,14 @@ class ChatLoop(Operator[ChatLoopParams]):
             async for each, at in stream:
                 marks.note(each, at, stream.request_sent_at)
                 said.add(each)
-                if _is_finish(each):
-                    for index in said.unnamed_calls():
-                        place = f"{scope.sequence}_{len(messages)}_{index}"
-                        named = ToolFragment(index, id=f"call_{place}")
-                        said.add(named)
-                        if not is_last:
-                            yield Emit("tools", named)
                 if not (is_last and isinstance(each, ToolFragment)):
                     yield Emit(port_of(each), each)
 
     def _exchange(self, payload: Message | Chunk | ToolResult, scope: Scope) -> Exchange:
         exchanges: Exchanges = scope.state
-        exchange = exchanges.get(_place_of(scope)) or Exchange()
+        exchange = exchanges.get(self._place_of(scope)) or Exchange(turn=scope.turn)
+        if exchange.turn != scope.turn:
+            exchange.drop_open_calls()
         if isinstance(payload, ToolResult):
             if payload.id not in exchange.results:
                 raise ValueError(
@@ -216,8 +210,8 @@ class ChatLoop(Operator[ChatLoopParams]):
             exchange.results[payload.id] = payload
         elif exchange.results:
             raise ValueError(
-                "a prompt came while tools are still called about the same one; give each prompt"
-                " an event of its own"
+                "a prompt came while tools are still called about the one before; give each prompt"
+                " an event of its own, and in a conversation the feedback edge a credit of 1"
             )
         return exchange
 
@@ -236,20 +230,30 @@ class ChatLoop(Operator[ChatLoopParams]):
             )
         answer = replace(said.message(), tool_calls=tuple(calls))
         exchange.messages += [*new, answer]
-        exchange.size += sum(len(message.content) for message in new) + said.size
-        if exchange.size > self.params.max_characters:
+        exchange.turn = scope.turn
+        is_too_long = exchange.size > self.params.max_characters
+        while is_too_long and self.params.memory == "conversation" and exchange.forget_oldest():
+            is_too_long = exchange.size > self.params.max_characters
+        if is_too_long:
             raise ValueError(
                 f"what was said about one prompt has {exchange.size:,} characters; raise"
                 " max_characters, or lower max_rounds"
             )
         exchange.results = {call.id: None for call in calls}
-        exchange.rounds += bool(calls)
+        exchange.answers += 1
+        exchange.rounds = bool(calls) + (0 if new[0].role == "user" else exchange.rounds)
         self._keep(exchange, scope)
+
+    def _place_of(self, scope: Scope) -> tuple[int, str, int]:
+        """Return where the exchange stands that an event belongs to."""
+        if self.params.memory == "conversation":
+            return -1, "", 0
+        return scope.turn, scope.source, scope.sequence
 
     def _keep(self, exchange: Exchange, scope: Scope) -> None:
         """Keep the exchange as the newest; forget the oldest that waits for nothing."""
         exchanges: Exchanges = scope.state
-        place = _place_of(scope)
+        place = self._place_of(scope)
         exchanges.pop(place, None)
         exchanges[place] = exchange
         if len(exchanges) > self.params.max_exchanges:
@@ -262,31 +266,15 @@ class ChatLoop(Operator[ChatLoopParams]):
             del exchanges[over]
 
 
-def _place_of(scope: Scope) -> tuple[int, str, int]:
-    """Return what tells the prompt that an event descends from."""
-    return scope.turn, scope.source, scope.sequence
+def _named(said: Said, mark: str) -> Iterator[Emit]:
+    """Yield an id for each call that has none, so that its result can be told apart."""
+    for index in said.unnamed_calls():
+        named = ToolFragment(index, id=f"call_{mark}_{index}")
+        said.add(named)
+        yield Emit("tools", named)
 
 
-def _next_messages(exchange: Exchange, payload: Message | Chunk | ToolResult) -> list[ChatMessage]:
-    """Return what is said to the model next; [] while results are missing."""
-    if not isinstance(payload, ToolResult):
-        return [ChatMessage("user", payload.text)]
-    results = [each for each in exchange.results.values() if each is not None]
-    if len(results) < len(exchange.results):
-        return []
-    return [
-        ChatMessage(
-            "tool",
-            each.content,
-            tool_call_id=each.id,
-            name=each.name,
-            is_error=each.is_error,
-        )
-        for each in results
-    ]
-
-
-def _is_finish(payload: Payload) -> bool:
+def _is_finish(payload: object) -> bool:
     return (
         isinstance(payload, Control)
         and payload.kind == "finish"

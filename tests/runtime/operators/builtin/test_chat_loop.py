@@ -165,6 +165,66 @@ def test_a_prompt_of_another_source_is_another_prompt() -> None:
     assert loop.last_messages() == [("user", "Second.")]
 
 
+def test_a_conversation_is_remembered_over_its_turns() -> None:
+    """Where it is asked for; a prompt of another source belongs to it too."""
+    loop = Loop(
+        answer(Token("Hello Ann.")), answer(Token("Ann.")), answer(Token("Yes.")),
+        memory="conversation",
+    )  # fmt: skip
+
+    loop.feed(Message("I am Ann.", "user"))
+    loop.scope.turn = 1
+    loop.feed(Message("Who am I?", "user"))
+    loop.scope.source = "other"
+    loop.feed(Message("Sure?", "user"), sequence=5)
+
+    assert loop.last_messages() == [
+        *(("user", "I am Ann."), ("assistant", "Hello Ann.")),
+        *(("user", "Who am I?"), ("assistant", "Ann."), ("user", "Sure?")),
+    ]
+
+
+def test_a_turn_that_was_cancelled_leaves_no_call_without_its_result() -> None:
+    """A provider refuses messages with one."""
+    loop = Loop(calling("c1"), answer(Token("Yes?")), memory="conversation")
+    loop.feed(Message("Sky?", "user"))
+
+    loop.scope.turn = 1
+    loop.feed(Message("Stop.", "user"))
+    loop.operator.finish(loop.scope)
+
+    assert loop.last_messages() == [("user", "Sky?"), ("user", "Stop.")]
+
+
+def test_of_a_long_conversation_the_oldest_is_forgotten() -> None:
+    """With all that was said about it; the last prompt never is."""
+    loop = Loop(
+        *(answer(Token("x" * 10)) for _ in range(3)), answer(Token("y")),
+        memory="conversation", max_characters=25,
+    )  # fmt: skip
+    for text in ("one", "two", "three", "four"):
+        loop.feed(Message(text, "user"))
+
+    assert loop.last_messages() == [
+        *(("user", "three"), ("assistant", "x" * 10), ("user", "four")),
+    ]
+
+
+def test_each_prompt_of_a_conversation_has_its_own_rounds() -> None:
+    """The first one's do not count for the second."""
+    loop = Loop(
+        calling("a"), answer(Token("One.")), calling("b"), answer(Token("Two.")),
+        memory="conversation", max_rounds=1,
+    )  # fmt: skip
+
+    for prompt, id in (("1", "a"), ("2", "b")):
+        loop.feed(Message(prompt, "user"))
+        loop.feed(result(id))
+
+    choices = [request.tool_choice for request in loop.provider.requests]
+    assert choices == ["auto", "none", "auto", "none"]
+
+
 def test_sealed_reasoning_goes_back_with_the_call() -> None:
     """As its provider gave it."""
     seal = Control("notice", {"what": "signature", "data": "s1"})
@@ -182,7 +242,7 @@ def test_a_call_without_id_leaves_with_one() -> None:
     loop = Loop(calling("", ""), answer())
 
     first = loop.feed(Message("Sky?", "user"))
-    ids = ["call_0_1_0", "call_0_1_1"]
+    ids = ["call_0_0_0", "call_0_0_1"]
     for id in ids:
         loop.feed(result(id))
 
