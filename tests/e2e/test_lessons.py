@@ -202,3 +202,66 @@ def test_without_dead_letters_what_fails_ends_the_conversation(aiflow) -> None:
 
     assert called.code == 1
     assert "node flaky failed in conversation c1 after 3 tries" in called.err
+
+
+@clocks
+def test_a_line_that_is_too_long_comes_back_until_it_fits(shown, clock) -> None:
+    """And a short one overtakes it, as the credit lets in a second."""
+    text = shown("feedback-loop", clock)["screen"]
+
+    labels = [part.strip() for part in re.split(r"\d: ", text)[1:]]
+    assert len(labels) == 7
+    assert max(map(len, labels)) <= 24
+    assert text.index("1: Lamp oil") < text.index("0: Rope of good hemp")
+
+
+def test_too_few_hops_fail_with_the_edges_name(aiflow, tmp_path: Path) -> None:
+    """The emergency brake of the description."""
+    path = graphs_dir() / "examples" / "feedback-loop.aiflow.json"
+    short = tmp_path / "short.aiflow.json"
+    short.write_text(path.read_text("utf-8").replace('"hops": 8', '"hops": 3'), "utf-8")
+
+    called = aiflow("run", short, "--clock", "virtual")
+
+    assert called.code == 1
+    assert "edge shorten.out>fits.in lets an event return 3 times" in called.err
+
+
+@clocks
+def test_a_join_puts_together_what_came_of_one_line(shown, clock) -> None:
+    """Also where a branch sent nothing."""
+    text = shown("join", clock)["screen"]
+
+    assert "THE FERRY LEAVES THE HARBOUR AT EIGHT. (7 words)" in text
+    assert "MIND THE GAP. ()" in text
+    assert text.count("(") == 12
+
+
+def test_a_zip_lets_only_whole_pairs_through(aiflow) -> None:
+    """The others are counted, and the least queue there is does not stop it."""
+    path = graphs_dir() / "examples" / "join.aiflow.json"
+    options = ("--set", "both.mode=zip", "--policy", "both.queue_capacity=2")
+
+    report = json.loads(aiflow("run", path, "--clock", VIRTUAL, "--json", *options).out)
+
+    assert report["status"] == "completed"
+    assert (
+        report["sinks"]["screen"]["received"] + report["nodes"]["both"]["dropped"]["unmatched"]
+        == 12
+    )
+
+
+def test_a_boat_keeps_its_clerk_and_by_room_the_day_is_done_sooner(aiflow, shown) -> None:
+    """Each name stands with one clerk only."""
+    path = graphs_dir() / "examples" / "partition.aiflow.json"
+    by_room = ("--set", "by-boat.mode=room")
+    text = shown("partition", VIRTUAL)["screen"]
+    pairs = set(re.findall(r"clerk (\w) │ (\w+):", text))
+
+    def duration_s(*options: str) -> float:
+        out = aiflow("run", path, "--clock", VIRTUAL, "--json", *options).out
+        return float(json.loads(out)["duration_s"])
+
+    assert len({boat for _, boat in pairs}) == len(pairs) == 5
+    assert {clerk for clerk, _ in pairs} == set("abc")
+    assert duration_s(*by_room) < duration_s()
