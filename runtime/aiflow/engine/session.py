@@ -196,7 +196,7 @@ class Session:
         self._look_for_loop()
         if self._phase == "idle" and self._kernel is None:
             self._phase = "cancelled"
-        if self._phase in ENDED or self._is_stopping:
+        if self._phase in ENDED or self._is_stopping or self._is_over():
             return
         self._is_stopping = True
         self._let_go()
@@ -589,6 +589,11 @@ class Session:
     def _note_error(self, error: BaseException) -> None:
         if self._error is None:
             self._error = str(error)
+
+    def _is_over(self) -> bool:
+        """Say whether all has ended, and only workers and resources are still to be closed."""
+        over = self._over
+        return over is not None and over.done() and not over.cancelled()
 
     def _end_if_over(self) -> None:
         over = self._over
