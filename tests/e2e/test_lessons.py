@@ -224,7 +224,7 @@ def test_too_few_hops_fail_with_the_edges_name(aiflow, tmp_path: Path) -> None:
     called = aiflow("run", short, "--clock", "virtual")
 
     assert called.code == 1
-    assert "edge shorten.out>fits.in lets an event return 3 times" in called.err
+    assert "edge pause.out>fits.in lets an event return 3 times" in called.err
 
 
 @clocks
