@@ -17,7 +17,7 @@ from aiflow.analysis.load import Load, loads
 from aiflow.analysis.wording import duration, listed
 from aiflow.metrics.snapshot import NodeStats, Snapshot
 
-Kind = Literal["slow", "window", "stalled"]
+Kind = Literal["slow", "window", "stalled", "held"]
 
 #: Seconds per second that a node must stand still to count as waiting; half of it is enough
 #: to stay one while the same bottleneck is still named.
@@ -37,7 +37,7 @@ class Bottleneck:
 
     Attributes:
         kind: `slow`, its workers are at work; `window`, they wait for their oldest event;
-            `stalled`, events wait and nothing is at work.
+            `stalled`, events wait and nothing is at work; `held`, by a breakpoint.
         waiting: nodes upstream that are held back because of it, in the graph's order.
         sources: those of them that are sources.
         busy: share of its workers' time in the operator.
@@ -68,6 +68,8 @@ class Bottleneck:
     @property
     def reason(self) -> str:
         """Why it holds others back, as a clause."""
+        if self.kind == "held":
+            return f"a breakpoint holds it, and {self.depth:,} events wait in its queue"
         if self.kind == "stalled":
             return f"{self.depth:,} events wait in its queue and none is at work"
         if self.service_s is None:
@@ -155,7 +157,9 @@ def _fill(node: NodeStats) -> float:
 
 def _told(node: NodeStats, load: Load, waiting: tuple[str, ...], facts: Facts) -> Bottleneck:
     kind: Kind = "slow"
-    if load.pressure < _WORKS and node.depth and not node.running:
+    if node.is_paused:
+        kind = "held"
+    elif load.pressure < _WORKS and node.depth and not node.running:
         kind = "stalled"
     elif load.window >= _WINDOW:
         kind = "window"

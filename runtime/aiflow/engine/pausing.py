@@ -37,6 +37,7 @@ class Pause:
         guardian.workers = guardian.way = guardian.free = 0
         # In the place of the runner's own, wherever that would be called.
         runner.pump = self.pump  # type: ignore[method-assign]
+        runner.wake = self.wake  # type: ignore[method-assign]
         # Somebody may let it go on at any time: what waits for it is in no deadlock.
         guardian.kernel.open_calls += 1
 
@@ -44,7 +45,8 @@ class Pause:
         """Let the node go on."""
         guardian = self._guardian
         guardian.meter(guardian.kernel.now())
-        del self._runner.pump  # what the class has is seen again
+        # What the class has is seen again.
+        del self._runner.pump, self._runner.wake
         guardian.is_paused = False
         guardian.way = self._way
         guardian.workers = guardian.node.policy.workers
@@ -60,6 +62,12 @@ class Pause:
         self._steps += 1
         guardian.kernel.runlist.push(self.pump, guardian, None)
         return True
+
+    def wake(self, guardian: Guardian) -> None:
+        """Have the queue served soon, once however often it is asked."""
+        if not guardian.is_pumping:
+            guardian.is_pumping = True
+            guardian.kernel.runlist.push(self.pump, guardian, None)
 
     def pump(self, guardian: Guardian, _: object) -> None:
         """Serve those who wait for room, and the steps that are due."""

@@ -306,6 +306,24 @@ def test_a_full_queue_that_nobody_works_on_is_named_as_stalled() -> None:
     )
 
 
+def test_a_node_that_a_breakpoint_holds_is_not_called_slow() -> None:
+    """Whoever has set it is told that it is the reason, not the operator."""
+    nodes = {
+        "s": NodeStats("s", backpressured_s=10.0),
+        "k": NodeStats("k", queue_capacity=4, depth=4, busy_s=6.0, is_paused=True),
+    }
+    facts = Facts({"s": ("k",), "k": ()}, frozenset("s"), {})
+    now = Snapshot(10.0, 0.0, "running", "aiflow", 9, 9, 9, nodes, {}, {})
+
+    found = bottleneck(None, now, facts)
+
+    assert found is not None
+    assert found.sentence == (
+        "k is the bottleneck: a breakpoint holds it, and 4 events wait in its queue;"
+        " s waits for it."
+    )
+
+
 def test_a_snapshot_of_another_run_is_not_subtracted() -> None:
     """After a restart the counters begin again."""
     builder = PlanBuilder(1).source("model", every(0.01)).sink("speech", takes(0.25))

@@ -280,3 +280,53 @@ def test_a_strategy_that_decides_itself_is_not_tuned() -> None:
     assert "the strategy unbounded decides about all queues and workers" in refusal(
         slow_speech("unbounded"), "speech", queue_capacity=3
     )
+
+
+def test_more_workers_of_an_operator_that_awaits_begin_at_once() -> None:
+    """Tasks are made for them, and end with the run."""
+    running: list[int] = []
+    snapshot = run(
+        line(20, queue_capacity=8),
+        (0.5, lambda session: session.tune("k", workers=4)),
+        (0.6, lambda session: running.append(session.snapshot().nodes["k"].running)),
+    )
+
+    assert running == [4]
+    assert snapshot.nodes["k"].processed == 20
+
+
+def test_a_retry_that_is_tuned_holds_from_the_next_failure_on() -> None:
+    """Three tries from half a second on: what failed once before that has ended its conversation."""
+    tries: list[tuple[float, int]] = []
+
+    async def fails_twice(payload: Token, scope: Scope) -> None:
+        await scope.sleep(1.0)
+        tries.append((scope.clock.now(), scope.attempt))
+        if scope.attempt < 3:
+            raise ConnectionError("not yet")
+
+    snapshot = run(
+        line(1, fails_twice),
+        (
+            0.5,
+            lambda session: session.tune(
+                "k", retry={"attempts": 3, "backoff_s": 1.0, "jitter": 0.0, "retry_on": ["any"]}
+            ),
+        ),
+    )
+
+    assert snapshot.phase == "completed"
+    # The first wait is a second, the next two.
+    assert tries == [(1.0, 1), (3.0, 2), (6.0, 3)]
+
+
+def test_a_time_limit_that_is_tuned_holds_for_the_tries_that_begin_then() -> None:
+    """What is under way goes on; the next one is ended after half a second."""
+    snapshot = run(
+        line(2),
+        (0.5, lambda session: session.tune("k", retry={"timeout_s": 0.5, "then": "skip"})),
+    )
+
+    node = snapshot.nodes["k"]
+    assert snapshot.at == 1.5
+    assert (node.processed, node.failed) == (1, 1)
