@@ -5,6 +5,7 @@ Data only; who asks the model, and how much is remembered, is the operator's.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 from aiflow.events import Chunk, Message, ToolResult
@@ -67,5 +68,8 @@ class Exchange:
 def _size_of(message: ChatMessage) -> int:
     """Return the characters of a message, with all that goes back with it."""
     calls = sum(len(call.name) + len(call.arguments_raw) for call in message.tool_calls)
-    thoughts = sum(len(each.text) + len(each.seal) for each in message.thoughts)
+    thoughts = sum(
+        len(each.text) + len(each.seal) + (len(json.dumps(each.details)) if each.details else 0)
+        for each in message.thoughts
+    )
     return len(message.content) + calls + thoughts

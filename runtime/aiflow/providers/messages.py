@@ -28,6 +28,7 @@ class Thought:
         id: the provider's id of it, "" where it has none.
         place: what carried the seal: the reasoning, the answer's `text`, or a `call`.
         call: of a `call`, its place among the message's calls.
+        details: entries that go back as they came, where a provider has a list of its own for it.
     """
 
     text: str = ""
@@ -36,6 +37,7 @@ class Thought:
     id: str = ""
     place: Literal["reasoning", "text", "call"] = "reasoning"
     call: int = 0
+    details: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

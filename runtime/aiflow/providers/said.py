@@ -6,6 +6,7 @@ providers want to see again, sealed as they sent it.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from aiflow.events import Control, Payload, Token, ToolCall, ToolFragment
@@ -70,6 +71,11 @@ class Said:
             self._seal(data, is_opaque=data["what"] == "opaque-reasoning")
 
     def _seal(self, data: Any, *, is_opaque: bool) -> None:  # noqa: ANN401 - a notice's data
+        if details := data.get("details"):
+            if data.get("choice", 0) == 0:
+                self.size += len(json.dumps(details))
+                self._thoughts.append(Thought(details=tuple(details)))
+            return
         seal = data.get("data", "")
         self.size += len(seal)
         carrier = data.get("carrier", "reasoning")

@@ -188,6 +188,27 @@ def test_responses_gets_its_sealed_reasoning_before_the_call() -> None:
     ]
 
 
+def test_a_gateways_own_list_of_reasoning_goes_back_as_it_came() -> None:
+    """Where something of it is sealed; else there is nothing that it would miss."""
+    text = {"type": "reasoning.text", "text": "Hm.", "index": 0}
+    sealed = {"type": "reasoning.text", "signature": "s1", "index": 0}
+    call = {"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}
+
+    def chunk(**delta: Any) -> dict[str, Any]:
+        return {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+
+    calling = chunk(tool_calls=[call])
+    open_ = read("openai-chat", chunk(reasoning_details=[text]), calling)
+    closed = read(
+        "openai-chat", chunk(reasoning_details=[text]), chunk(reasoning_details=[sealed]), calling
+    )
+
+    assert "reasoning_details" not in body_with("openai-chat", open_, result())["messages"][0]
+    said = body_with("openai-chat", closed, result())["messages"][0]
+    assert said["reasoning_details"] == [text, sealed]
+    assert "reasoning_content" not in said
+
+
 @pytest.mark.parametrize(
     ("model", "expected"), [("deepseek-reasoner", "Hm."), ("gpt-4.1", None), ("m", None)]
 )

@@ -112,6 +112,7 @@ class ChatReader:
         for _, choice in sorted(self._choices.items()):
             payloads += choice.text.end()
             payloads += choice.calls.end()
+            payloads += choice.sealed()
         if self._usage is not None:
             payloads.append(Control("usage", _usage(self._usage)))
         return payloads
@@ -189,6 +190,7 @@ class _Choice:
         self.calls = ToolCalls(number)
         self.raw: str | None = None
         self._native: str | None = None
+        self._details: list[Mapping[str, Any]] = []
 
     @property
     def has_failed(self) -> bool:
@@ -198,6 +200,9 @@ class _Choice:
     def read(self, delta: Mapping[str, Any]) -> list[Payload]:
         """Return the payloads of a delta: reasoning first, as it was thought first."""
         payloads: list[Payload] = list(self.text.add("reasoning", _reasoning(delta)))
+        self._details += [
+            entry for entry in items(delta.get("reasoning_details")) if isinstance(entry, Mapping)
+        ]
         payloads += self._read_content(delta.get("content"))
         payloads += self.text.add("refusal", raw_text(delta.get("refusal")))
         for entry in items(delta.get("tool_calls")):
@@ -211,6 +216,13 @@ class _Choice:
                 detail = entry.get(kind) if isinstance(kind, str) else None
                 payloads.append(_retrieval(detail if isinstance(detail, Mapping) else entry))
         return payloads
+
+    def sealed(self) -> list[Payload]:
+        """Return the entries of reasoning that a gateway wants back, where it sealed any."""
+        if not any(entry.get("signature") or entry.get("data") for entry in self._details):
+            return []
+        details = [scrub_all(entry) for entry in self._details]
+        return [Control("notice", {"what": "signature", "choice": self.number, "details": details})]
 
     def note_word(self, word: object, native: object) -> None:
         """Keep the finish word; "" is none, and the last of several stands."""
@@ -257,6 +269,8 @@ def _message(message: ChatMessage, profile: ModelProfile) -> dict[str, Any]:
     thought = "".join(each.text for each in message.thoughts)
     if thought and message.tool_calls and profile.returns_reasoning:
         body["reasoning_content"] = thought
+    if details := [entry for each in message.thoughts for entry in each.details]:
+        body["reasoning_details"] = details
     if message.tool_call_id:
         body["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
