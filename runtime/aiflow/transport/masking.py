@@ -52,7 +52,8 @@ def forms_of(secret: str) -> tuple[str, ...]:
                 start = (0, 2, 3)[before]
                 end = (before + len(data)) // 3 * 4
                 forms.add(text[start:end])
-    return tuple(sorted(forms - {""}, key=len, reverse=True))
+    # The same order in each process, whatever it makes of the hash of a text.
+    return tuple(sorted(forms - {""}, key=lambda form: (-len(form), form)))
 
 
 class SecretMask:
