@@ -284,3 +284,16 @@ def test_a_graph_is_read_from_standard_input(aiflow_process: Start, tmp_path: Pa
 
     assert (process.returncode, err) == (0, b"")
     assert json.loads(out)["status"] == "completed"
+
+
+def test_one_look_at_a_run_is_a_table_for_a_person(aiflow_process: Start, tmp_path: Path) -> None:
+    """Whole names, and rates since the run's start."""
+    with served(aiflow_process, tmp_path) as it:
+        code, out, err = attached(aiflow_process, environment(tmp_path), it.address, "--once")
+
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert out.startswith("running ")
+    assert {"model", "router", "log", "chunks", "speech", "screen"} <= {
+        line[0] for line in lines if line
+    }

@@ -19,6 +19,7 @@ from aiflow.metrics.snapshot import NodeStats, Snapshot
 REFRESH_S = 0.2
 _CELLS = 16
 _MOST_LINES = 1000
+_PIPE_WIDTH = 120
 
 _COLOURS = {
     "busy": "yellow",
@@ -159,9 +160,16 @@ def render(
 
 
 def print_table(snapshot: Snapshot, sources: Collection[str], sentence: str) -> None:
-    """Print the table of one snapshot to stdout; see `render`."""
-    if sys.stdout is not None:
-        Console(file=sys.stdout).print(render(snapshot, {}, sources, sentence))
+    """Print the table of one snapshot to stdout, with rates since the run's start; see `render`."""
+    if sys.stdout is None:
+        return
+    span = max(snapshot.at - snapshot.started_at, 1e-9)
+    rates = {
+        node.id: (node.received / span, node.processed / span) for node in snapshot.nodes.values()
+    }
+    # A pipe has no width of its own, and nobody wants names cut off there.
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    Console(file=sys.stdout, width=width).print(render(snapshot, rates, sources, sentence))
 
 
 def title(snapshot: Snapshot) -> str:

@@ -296,7 +296,7 @@ def test_more_workers_of_an_operator_that_awaits_begin_at_once() -> None:
 
 
 def test_a_retry_that_is_tuned_holds_from_the_next_failure_on() -> None:
-    """Three tries from half a second on: what failed once before that has ended its conversation."""
+    """Three tries from half a second on, for the event that is at work by then too."""
     tries: list[tuple[float, int]] = []
 
     async def fails_twice(payload: Token, scope: Scope) -> None:
