@@ -9,7 +9,7 @@ from itertools import pairwise
 from aiflow.compiler.diagnostics import Diagnostic
 from aiflow.compiler.findings import Check, Finding, fix, listed
 from aiflow.compiler.order import circles
-from aiflow.compiler.resolved import Resolved
+from aiflow.compiler.resolved import Resolved, conversations_at_once
 from aiflow.graph import edits
 from aiflow.graph.model import Edge, Feedback
 from aiflow.types import AUDIO, CHUNK, TOKEN
@@ -237,9 +237,42 @@ def loops_have_no_side_door(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
+def loops_have_credit_for_all(resolved: Resolved) -> Iterator[Diagnostic]:
+    """AF415: a loop lets in fewer items at once than conversations may be active.
+
+    The credit of a feedback edge is that of all conversations together.
+
+    Why: Who asks while another one's question goes round waits until it has left the loop.
+    For example: eight conversations at once and a feedback edge with a credit of 1.
+    Remedy: set credit to the number of conversations, with a place for each return, or lower
+        max_conversations.
+    """
+    found = Finding("AF415")
+    active = conversations_at_once(resolved)
+    for edge, feedback in _feedback_edges(resolved):
+        if edge.fanout != "detached" and feedback.credit < active:
+            yield found.hint(
+                "in the loop of edge {edge} one of {active} conversations may hold up the others:"
+                " it lets in {credit} at once",
+                "set credit to {active} or more, or lower max_conversations",
+                node=edge.target.node,
+                edge=edge.id,
+                field="feedback",
+                active=active,
+                credit=feedback.credit,
+                fix=fix(
+                    f"Set credit to {active}",
+                    edits.set_feedback,
+                    edge.id,
+                    replace(feedback, credit=active),
+                ),
+            )
+
+
 CHECKS: tuple[Check, ...] = (
     *(there_is_no_cycle, returns_have_hops, returns_have_places, feedback_closes_a_circle),
     *(what_returns_is_whole, loops_have_one_entry, loops_have_no_side_door),
+    *(loops_have_credit_for_all,),
 )
 
 
