@@ -65,12 +65,19 @@ def flight_sentence(in_flight: int, max_in_flight: int) -> str:
 
 def node_rows(stats: NodeStats) -> tuple[tuple[str, str], ...]:
     """Return the live figures of a node as (what, figure)."""
+    waiting = () if stats.queue_bytes is None else (("bytes waiting", _bytes(stats)),)
     return (
+        *waiting,
         ("wait p50 / p99", latency(stats.wait)),
         ("service p50 / p99", latency(stats.service)),
         ("received · processed", f"{stats.received:,} · {stats.processed:,}"),
         ("dropped · failed", f"{sum(stats.dropped.values()):,} · {stats.failed:,}"),
     )
+
+
+def _bytes(stats: NodeStats) -> str:
+    most = "" if stats.max_bytes is None else f" of {stats.max_bytes:,}"
+    return f"{stats.queue_bytes:,}{most}"
 
 
 def edge_rows(stats: EdgeStats) -> tuple[tuple[str, str], ...]:

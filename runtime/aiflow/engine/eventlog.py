@@ -124,4 +124,5 @@ def _place(event: Event) -> dict[str, Any]:
         "sequence": event.sequence,
         "part": event.part,
         "created_at": event.created_at,
+        **({"hops": event.hops} if event.hops else {}),
     }

@@ -377,6 +377,17 @@ def test_a_run_of_a_loop_is_the_same_each_time() -> None:
     assert logged() == logged()
 
 
+def test_the_log_tells_how_often_an_event_has_come_back() -> None:
+    """And nothing of hops where it has not."""
+    lines: list[str] = []
+
+    run(loop_of([2], []), log=lines.append)
+
+    emitted = [line for line in lines if '"node":"b","port"' in line]
+    assert ['"hops":' in line for line in emitted] == [False, True, True]
+    assert '"hops":2' in emitted[-1]
+
+
 def test_a_message_returns_unchanged_but_for_its_hops() -> None:
     """The payload is shared, the envelope says how often it came back."""
     hops: list[int] = []

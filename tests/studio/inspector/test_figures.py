@@ -86,3 +86,11 @@ def test_the_bound_of_the_slow_speech_graph_is_told_in_the_paper_s_figures():
     assert "<b>1</b> event," in bound_sentence("model", plan)
     assert bound_sentence(None, plan) == "The graph may hold <b>at most 107</b> events."
     assert "has errors" in bound_sentence("speech", None)
+
+
+def test_bytes_are_shown_where_they_are_counted() -> None:
+    """Of how many that may wait."""
+    counted = NodeStats("n", queue_bytes=1200, max_bytes=65536)
+
+    assert node_rows(counted)[0] == ("bytes waiting", "1,200 of 65,536")
+    assert all(what != "bytes waiting" for what, _ in node_rows(NodeStats("n")))
