@@ -91,6 +91,8 @@ def echoing() -> Iterator[tuple[str, list[str]]]:
     asked: list[str] = []
     handler = type("Handler", (_Handler,), {"asked": asked})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    # Closing waits for every answer under way, so that no socket outlives a test.
+    server.daemon_threads = False
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
