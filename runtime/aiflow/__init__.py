@@ -6,8 +6,9 @@ writes and runs graphs is here: `from aiflow import Flow, P`, `aiflow.run`, `aif
 
 from aiflow.dsl.flow import Flow
 from aiflow.dsl.policy import P
+from aiflow.embedding.entry import Entry
 from aiflow.embedding.running import open, plan, run
 from aiflow.operators.functions import operator
 from aiflow.tools.functions import tool
 
-__all__ = ["Flow", "P", "open", "operator", "plan", "run", "tool"]
+__all__ = ["Entry", "Flow", "P", "open", "operator", "plan", "run", "tool"]

@@ -19,6 +19,7 @@ AiFlowError
 │   ├── DeadlockError           guardians wait for one another in a ring
 │   ├── StallError              an operator call outlasted a deadline
 │   ├── BlockedLoopError        something kept an event loop from everything else
+│   ├── RefusedError            a run was not let in, because too many are open
 │   └── SequenceError           a sequence number came twice or too late
 ├── RemoteError                 a run in another process cannot be reached, or refuses
 ├── ResourceError               a resource could not start (credential not set, file missing)
@@ -311,6 +312,19 @@ class BlockedLoopError(EngineError):
         self.node = node
         self.blocked_s = blocked_s
         self.stack = stack
+
+
+class RefusedError(EngineError):
+    """A run was not let in, because as many are open as its graph allows.
+
+    Attributes:
+        active: runs that were open. `waiting`: those that waited for a place.
+    """
+
+    def __init__(self, active: int, waiting: int, why: str) -> None:
+        super().__init__(f"{active} conversations are open and {waiting} wait; {why}")
+        self.active = active
+        self.waiting = waiting
 
 
 class SequenceError(EngineError):
