@@ -116,10 +116,27 @@ def bottleneck(
     if not reached:
         return None
     name = _worst(reached, load, now, previous)
-    waiting = _behind(name, facts, held)
+    if name in facts.joins and load[name].pressure < _WORKS:
+        # A join that is full waits itself, for the branch that is slow.
+        name = _slowest_branch(name, facts, load)
+    found = set(_behind(name, facts, held))
+    for join in facts.joins.intersection(reached):
+        if name == _slowest_branch(join, facts, load):
+            found.update(_behind(join, facts, held))
+    waiting = tuple(id for id in facts.order if id in found and id != name)
     if not waiting:
         return None
     return _told(now.nodes[name], load[name], waiting, facts)
+
+
+def _slowest_branch(join: str, facts: Facts, load: Mapping[str, Load]) -> str:
+    """Return the node before a join that works most; the join itself where none does."""
+    before: set[str] = {join}
+    for id in reversed(facts.order):
+        if before.intersection(facts.targets[id]):
+            before.add(id)
+    works = [id for id in before if id in load and load[id].pressure >= _WORKS]
+    return max(works, key=lambda id: (load[id].pressure, id), default=join)
 
 
 def _behind(name: str, facts: Facts, held: Collection[str]) -> tuple[str, ...]:

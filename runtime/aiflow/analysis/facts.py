@@ -16,29 +16,42 @@ class Facts:
 
     Attributes:
         targets: node -> nodes whose full queue makes it wait; the nodes in topological
-            order. A detached edge makes nobody wait and is not here.
+            order. A detached edge makes nobody wait and is not here, nor is a feedback edge.
         sources: nodes that nothing leads to.
         states: node -> what its state allows; a node that is not named is stateless.
+        joins: nodes that wait for the slowest of their branches.
     """
 
     targets: Mapping[str, tuple[str, ...]]
     sources: frozenset[str]
     states: Mapping[str, State]
+    joins: frozenset[str] = frozenset()
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Facts:
         """Return the facts of a plan."""
-        strict = ((e.source, e.target) for e in plan.edges.values() if not e.is_detached)
+        strict = (
+            (e.source, e.target)
+            for e in plan.edges.values()
+            if not e.is_detached and e.feedback is None
+        )
         return cls(
             _targets(plan.nodes, strict),
             frozenset(id for id, node in plan.nodes.items() if node.is_source),
             {id: node.policy.state for id, node in plan.nodes.items()},
+            frozenset(id for id, node in plan.nodes.items() if node.operator.joins() is not None),
         )
 
     @classmethod
     def of_snapshot(cls, snapshot: Snapshot) -> Facts:
         """Return what a snapshot alone tells; it tells no edge as detached and no state."""
-        ends = [_ends(edge) for edge in snapshot.edges]
+        place = {id: number for number, id in enumerate(snapshot.nodes)}
+        # Nodes stand in order, so what leads back is a feedback edge.
+        ends = [
+            (source, target)
+            for source, target in map(_ends, snapshot.edges)
+            if place.get(source, -1) < place.get(target, -1)
+        ]
         fed = {target for _, target in ends}
         return cls(
             _targets(snapshot.nodes, ends),

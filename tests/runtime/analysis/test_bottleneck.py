@@ -16,6 +16,7 @@ from aiflow.compiler.plan import Plan
 from aiflow.engine.session import Session
 from aiflow.events import Message, Token
 from aiflow.metrics.snapshot import NodeStats, Snapshot
+from aiflow.operators.base import Joining
 from aiflow.operators.scope import Scope
 from aiflow.policies import State
 from aiflow.testing.plans import PlanBuilder
@@ -127,6 +128,22 @@ def test_the_slower_branch_of_a_diamond_is_named() -> None:
 
     assert found is not None
     assert (found.node, found.waiting) == ("slow", ("model",))
+
+
+def test_the_branch_that_a_join_waits_for_is_named_and_not_the_join() -> None:
+    """The join is full of what the quick branch has sent, and works on nothing."""
+    builder = PlanBuilder(1).source("model", every(0.01)).node("quick", takes(0.001))
+    builder.node("slow", takes(0.2), queue_capacity=1000)
+    joining = Joining("all", max_parts=4)
+    builder.node("both", lambda joined: None, inputs=("a", "b"), joining=joining, kept=4)
+    builder.edge("model", "quick").edge("model", "slow")
+    builder.edge("quick", "both.a").edge("slow", "both.b")
+
+    found = named(builder.build())
+
+    assert found is not None
+    assert found.node == "slow"
+    assert "quick" in found.waiting
 
 
 def test_what_both_branches_of_a_diamond_wait_for_is_named_behind_them() -> None:
