@@ -14,6 +14,7 @@ import msgspec
 
 from aiflow.analysis.facts import Facts
 from aiflow.compiler.findings import did_you_mean
+from aiflow.engine.outputs import KEPT_LINES
 from aiflow.engine.session import Session
 from aiflow.engine.taps import TapView
 from aiflow.engine.tracing import TraceView
@@ -153,7 +154,8 @@ class Desk:
 
     def goodbye(self) -> dict[str, Any]:
         """Return the last numbers, and the lines that the client has not seen."""
-        return {"snapshot": self._snapshot(Nothing()), "outputs": self._outputs(After(self.seen))}
+        lines = self._lines(self.seen, KEPT_LINES)
+        return {"snapshot": self._snapshot(Nothing()), "outputs": lines}
 
     def close(self) -> None:
         """Close what the client has opened."""
@@ -179,9 +181,12 @@ class Desk:
         }
 
     def _outputs(self, asked: After) -> list[dict[str, Any]]:
+        return self._lines(asked.after, MOST_ROWS)
+
+    def _lines(self, after: int, most: int) -> list[dict[str, Any]]:
         lines: list[dict[str, Any]] = []
         letters = 0
-        for line in self._session.outputs(asked.after)[:MOST_ROWS]:
+        for line in self._session.outputs(after)[:most]:
             letters += len(line.text)
             if lines and letters > _MOST_LETTERS:
                 break

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from aiflow.clock import VirtualLoop
 from aiflow.engine.session import Session
 from aiflow.errors import AiFlowError, RemoteError
 from aiflow.remote import tokens
@@ -122,6 +123,8 @@ class Server:
             tokens.discard(self.token_file)
 
     async def _start(self) -> Server:
+        if isinstance(asyncio.get_running_loop(), VirtualLoop):
+            raise RemoteError("a run on the virtual clock cannot be served: its time jumps")
         try:
             self._server = await asyncio.start_server(
                 self._met, self._host, self._port, limit=MOST_REQUEST

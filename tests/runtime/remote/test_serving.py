@@ -17,6 +17,7 @@ from aiflow.errors import RemoteError
 from aiflow.remote import server as server_module
 from aiflow.remote import tokens
 from aiflow.remote.wire import MOST_HELLO, MOST_REQUEST
+from aiflow.testing.virtual import run_virtual
 from tests.runtime.remote.served import TOKEN, Gate, plan_of, serving
 
 
@@ -430,5 +431,32 @@ def test_a_taken_port_is_told_in_a_sentence() -> None:
         async with serving() as it:
             with pytest.raises(RemoteError, match=r"cannot listen at .*; choose another port"):
                 await aiflow.remote.serve(it.session, it.address, TOKEN)
+
+    asyncio.run(go())
+
+
+def test_a_run_on_the_virtual_clock_is_not_served() -> None:
+    """Nobody could follow a time that jumps."""
+
+    async def go() -> None:
+        with pytest.raises(RemoteError, match="on the virtual clock cannot be served"):
+            await aiflow.remote.serve(Session(plan_of(Gate())), "127.0.0.1:0", TOKEN)
+
+    run_virtual(go())
+
+
+def test_all_that_was_shown_comes_with_the_goodbye() -> None:
+    """Also where more was shown at the end than one answer holds."""
+
+    async def go() -> None:
+        async with serving(3_000) as it:
+            run = await aiflow.remote.connect(it.address, TOKEN)
+            it.gate.open()
+            await it.task
+            await it.server.close()
+
+            lines = await run.outputs(0)
+            assert [line.number for line in lines] == list(range(1, 3_001))
+            await run.close()
 
     asyncio.run(go())
