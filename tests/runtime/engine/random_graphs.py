@@ -379,6 +379,8 @@ class Run:
     most: int = 0
     faults: list[str] = field(default_factory=list)
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
+    #: Depth of each node's queue, added up over time.
+    waited_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     #: What each node held when it was last looked at: (queue, begun, at workers).
     left_over: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
@@ -534,6 +536,7 @@ async def _run(noted: Run) -> None:
     noted.session = Session(_plan(noted), seed=1, log=noted.note if noted.spec.is_logged else None)
     task = asyncio.current_task()
     before = asyncio.all_tasks()
+    _watch_time(noted)
     for conversation, at, turn in noted.spec.cancels:
         if at == 0:
             noted.session.cancel(f"c{conversation}", turn)
@@ -547,6 +550,20 @@ async def _run(noted: Run) -> None:
     if left:
         noted.faults.append(f"tasks are left: {left}")
     noted.faults += _left_behind(noted.session)
+
+
+def _watch_time(noted: Run) -> None:
+    """Add up what waits in each queue over the time that passes: nothing else does meanwhile."""
+    loop = asyncio.get_running_loop()
+    selector = loop._selector  # type: ignore[attr-defined]
+    advance = selector._advance
+
+    def pass_time(timeout_s: float) -> None:
+        for guardian in noted.session._guardians.values():
+            noted.waited_s[guardian.id] += guardian.depth * timeout_s
+        advance(timeout_s)
+
+    selector._advance = pass_time
 
 
 def _left_behind(session: Session) -> Iterator[str]:
@@ -764,6 +781,11 @@ def check_books(noted: Run) -> None:
     for edge in snapshot.edges.values():
         assert edge.appended == edge.taken + edge.purged + edge.dropped, edge
         assert edge.depth == 0
+    for guardian in noted.session._guardians.values():
+        # Little's law; what was taken away from a queue has waited too, and is not recorded.
+        into = [edge for id_, edge in snapshot.edges.items() if f">{guardian.id}." in id_]
+        if into and not any(edge.purged or edge.dropped for edge in into):
+            assert abs(guardian.wait.sum_s - noted.waited_s[guardian.id]) < 1e-6, guardian.id
     if not noted.spec.is_logged:
         return
     assert all(len(ends) == 1 for ends in noted.terminals.values()), noted.terminals
