@@ -241,6 +241,7 @@ class Kernel:
         fail_turn: ends a turn because of an error, told by whoever met it.
         turn_ended: called when every lane of a turn has closed; `stores_closed` when those
             have that may keep events back.
+        on_blocked: called when somebody begins to wait for room; None while that is known.
         leave_turn: called with a stream that is done with its turn and goes on in the next;
             the flag says whether it barges in.
         stream_closed: called with a stream that has ended between two turns.
@@ -261,6 +262,7 @@ class Kernel:
         "max_in_flight",
         "most",
         "now",
+        "on_blocked",
         "open_calls",
         "open_turns",
         "refused",
@@ -294,6 +296,7 @@ class Kernel:
         self.fail_turn: Callable[[Turn, BaseException], None] = _nobody_listens
         self.turn_ended: Callable[[Turn], None] = _nobody_listens
         self.stores_closed: Callable[[Turn], None] = _nobody_listens
+        self.on_blocked: Callable[[], None] | None = None
         self.leave_turn: Callable[[Any, bool], None] = _nobody_listens
         self.stream_closed: Callable[[Any], None] = _nobody_listens
 

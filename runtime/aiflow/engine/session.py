@@ -17,6 +17,7 @@ from uuid import uuid4
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.compiler.plan import Plan
 from aiflow.engine import sharing
+from aiflow.engine.blockage import Blockage
 from aiflow.engine.build import blocking_workers, build_edges, build_guardians
 from aiflow.engine.cells import EdgeState, Guardian, Kernel, Turn
 from aiflow.engine.conversations import Conversations, plan_of_run
@@ -505,6 +506,7 @@ class Session:
         )  # fmt: skip
         unwatch = kernel.runlist.watch(self._look_for_deadlock)
         unguard = self._have_loop_watched(kernel)
+        blockage = Blockage(kernel, self._guardians, self._usher.fail_some)
         for guardian in self._guardians.values():
             sharing.refresh(guardian)
             if isinstance(guardian.runner, WorkerRunner):
@@ -517,6 +519,7 @@ class Session:
         finally:
             unwatch()
             unguard()
+            blockage.close()
             self._usher.close()
             if self._deadline is not None:
                 self._deadline.cancel()

@@ -357,6 +357,7 @@ class TaskStream(Stream):
             await self._live()
         finally:
             self.kernel.open_calls -= 1
+            self.kernel.runlist.look_around()  # it may have been the last that was at work
 
     async def _live(self) -> None:
         try:

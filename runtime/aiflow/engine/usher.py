@@ -10,7 +10,7 @@ for the first to end. A source that waits for its next turn is not asked for any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from aiflow.engine import sharing
 from aiflow.engine.cancelling import cancel_turn, force_end, stop_sources
@@ -150,10 +150,13 @@ class Usher:
 
     def fail_all(self, error: BaseException) -> None:
         """End every open turn at once because of an error of the whole session."""
-        for conversation in tuple(self._conversations.active.values()):
-            for turn in tuple(conversation.turns()):
-                self.fail(turn, error)
-                force_end(turn, Terminal.ERROR, self._kernel.now())
+        self.fail_some(error, self._conversations.turns())
+
+    def fail_some(self, error: BaseException, turns: Iterable[Turn]) -> None:
+        """End some open turns at once because of an error that is of none of their operators."""
+        for turn in turns:
+            self.fail(turn, error)
+            force_end(turn, Terminal.ERROR, self._kernel.now())
 
     # From turn to turn ------------------------------------------------------------------
 

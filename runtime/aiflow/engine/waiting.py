@@ -17,6 +17,8 @@ def park(call: Call, hop: tuple[EdgeState, Lane], at: float) -> None:
     wait_at(call, edge, lane)
     sender.parked[call] = None
     sender.is_metered = True
+    if sender.kernel.on_blocked is not None:
+        sender.kernel.on_blocked()
 
 
 def unpark(call: Call, at: float) -> None:
