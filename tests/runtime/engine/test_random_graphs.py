@@ -271,7 +271,18 @@ def test_holding_and_stepping_neither_lose_nor_double_an_event(spec: GraphSpec) 
     assert called == expected(spec)
 
 
-@given(graphs(blocks_only=False, with_failures=True, with_cancels=True, with_holds=True))
+@given(
+    graphs(
+        blocks_only=False,
+        with_failures=True,
+        with_cancels=True,
+        with_holds=True,
+        with_tunings=True,
+        with_turns=True,
+        with_retries=True,
+        with_keys=True,
+    )
+)
 @settings(max_examples=120)
 def test_books_are_even_whatever_is_held(spec: GraphSpec) -> None:
     """Drops, failures, cancels and stops find held nodes and leave nothing behind."""
@@ -281,7 +292,16 @@ def test_books_are_even_whatever_is_held(spec: GraphSpec) -> None:
     assert "active" not in noted.snapshot.conversations.values()
 
 
-@given(graphs(blocks_only=False, with_failures=True, with_cancels=True))
+@given(
+    graphs(
+        blocks_only=False,
+        with_failures=True,
+        with_cancels=True,
+        with_turns=True,
+        with_retries=True,
+        with_keys=True,
+    )
+)
 @settings(max_examples=80)
 def test_a_trace_changes_nothing_of_what_it_sees(spec: GraphSpec) -> None:
     """Calls, outcomes and counts are those of the run that nobody looks into."""
