@@ -24,8 +24,6 @@ from aiflow.engine.session import Session
 from aiflow.errors import PluginError
 from aiflow.events import Token
 
-#: Hops from the source to the last operator; one of them into it.
-HOPS = 4
 #: Events of one stint of one side; the full matrix takes ten times as many.
 EVENTS = 5_000
 #: Stints of a run. They are short, so that what bends one side's bends its neighbour's too.
@@ -60,12 +58,30 @@ CASES = (
     Case("suspending", ("suspends",) * 3),
     Case("ordered, k = 4", ("plain", "ordered", "plain")),
 )
+CROWD = Case(f"{INLINE.name}, 1,000 conversations", INLINE.stages, conversations=1000)
+#: Two hops and sixteen, of the first case; only the full matrix has them.
+LENGTHS = tuple(Case(INLINE.name, ("plain",) * (hops - 1)) for hops in (2, 16))
 CAPACITIES = (1, 8, 64)
+
+
+#: The least ratios that the design asks for, at each of `CAPACITIES`, on the standard loop.
+WANTED = {
+    "sync, inline, one output per input": (7.0, 3.0, 2.5),
+    "sync, inline, several outputs": (4.5, 1.8, 1.4),
+    "sync, through the queue": (3.0, 1.2, 1.0),
+    "async that does not suspend": (1.5, 1.1, 1.0),
+    "suspending": (1.0, 0.95, 0.9),
+    "ordered, k = 4": (1.0, 0.95, 0.9),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One cell: times are microseconds per event that came out; `ratio` is baseline by engine."""
+    """One cell: times are microseconds per event that came out; `ratio` is baseline by engine.
+
+    Attributes:
+        wanted: the least ratio that the design asks for; None where it asks for none.
+    """
 
     case: str
     loop: str
@@ -78,6 +94,7 @@ class Row:
     ratio: float
     order_violations: int
     lost: int
+    wanted: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as plain values."""
@@ -92,8 +109,8 @@ def run(
     Args:
         runs: of each side of each cell, 1 or more; medians are taken.
         loops: names of event loops; None is every registered one that can be loaded.
-        full: every case on every loop, and runs ten times as long; else only the first
-            case is measured on loops other than asyncio.
+        full: every case on every loop, rows of two and of sixteen hops too, and runs ten times
+            as long; else only the first case is measured on loops other than asyncio.
     """
     return [row.to_dict() for row in rows(runs, loops, full=full)]
 
@@ -101,17 +118,23 @@ def run(
 def rows(runs: int, loops: Iterable[str] | None = None, *, full: bool = False) -> Iterator[Row]:
     """Yield each row as soon as it is measured; see `run`."""
     events = EVENTS * (10 if full else 1)
-    for name, factory in _loadable(loop_names() if loops is None else loops, loops is None):
-        for case in CASES if full or name == "asyncio" else (INLINE,):
+    for name, factory in loadable(loop_names() if loops is None else loops, loops is None):
+        for case in (*CASES, *LENGTHS) if full else CASES if name == "asyncio" else (INLINE,):
             for capacity in CAPACITIES:
                 yield _cell(case, name, factory, capacity, runs, events)
-        if name == "asyncio":
-            crowd = Case(f"{INLINE.name}, 1,000 conversations", INLINE.stages, conversations=1000)
+        if full or name == "asyncio":
             # A hundred events each: opening a conversation is measured with them.
-            yield _cell(crowd, name, factory, 8, runs, 20 * events)
+            yield _cell(CROWD, name, factory, 8, runs, 20 * EVENTS)
 
 
-def _loadable(names: Iterable[str], may_skip: bool) -> Iterator[tuple[str, LoopFactory]]:
+def loadable(names: Iterable[str], may_skip: bool) -> Iterator[tuple[str, LoopFactory]]:
+    """Yield names and factories of event loops, asyncio first.
+
+    Args:
+        names: of the loops.
+        may_skip: leave out those that cannot be loaded, such as one of a package that is not
+            installed; else they are an error.
+    """
     for name in sorted(names, key=lambda name: (name != "asyncio", name)):
         try:
             factory = loop_factory(name)
@@ -143,7 +166,7 @@ def _cell(
         case.name,
         loop,
         capacity,
-        HOPS,
+        len(case.stages) + 1,
         WORKERS if "ordered" in case.stages else 1,
         case.conversations,
         round(us, 3),
@@ -151,7 +174,13 @@ def _cell(
         round(ratio, 2),
         violations,
         lost,
+        _wanted(case, loop, capacity),
     )
+
+
+def _wanted(case: Case, loop: str, capacity: int) -> float | None:
+    is_asked_for = loop == "asyncio" and case in CASES
+    return WANTED[case.name][CAPACITIES.index(capacity)] if is_asked_for else None
 
 
 def _engine(case: Case, factory: LoopFactory, capacity: int, count: int) -> tuple[float, int, int]:
@@ -162,7 +191,7 @@ def _engine(case: Case, factory: LoopFactory, capacity: int, count: int) -> tupl
     stages = [Stage(kind, capacity) for kind in case.stages]
     plan = chain_plan(payloads, stages, Stage("sink", capacity), taken.append, case.conversations)
     with asyncio.Runner(loop_factory=factory) as runner:
-        began = _clean_clock()
+        began = clean_clock()
         runner.run(Session(plan).run())
         spent = time.process_time() - began
     return spent, *_faults(taken, payloads, case)
@@ -182,12 +211,12 @@ def _chain(case: Case, factory: LoopFactory, capacity: int, count: int) -> float
     taken: list[Any] = []
     stages = [Stage(kind, capacity).by_hand() for kind in case.stages]
     with asyncio.Runner(loop_factory=factory) as runner:
-        began = _clean_clock()
+        began = clean_clock()
         runner.run(run_chain(payloads, stages, capacity, taken.append))
         return time.process_time() - began
 
 
-def _clean_clock() -> float:
+def clean_clock() -> float:
     """Return the process's time, with no rubbish of the side before left to collect."""
     gc.collect()
     return time.process_time()

@@ -15,6 +15,9 @@ from aiflow.operators.scope import Scope
 from aiflow.policies import Policy, Retry, SideEffects
 from aiflow.types import ANY
 
+#: A node of a row: its id, its operator, its policy.
+Step = tuple[str, Operator[Any], Policy]
+
 _IN = (Port("in", ANY),)
 _OUT = (Port("out", ANY),)
 
@@ -66,7 +69,9 @@ class _Suspends(_Same):
         return payload
 
 
-class _Sink(Operator[NoParams]):
+class Sink(Operator[NoParams]):
+    """Hand each payload to a function."""
+
     name = "taken"
     inputs = _IN
 
@@ -75,10 +80,13 @@ class _Sink(Operator[NoParams]):
         self._taken = taken
 
     def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
+        """Hand it on."""
         self._taken(payload)
 
 
-class _Payloads(Source[NoParams]):
+class Payloads(Source[NoParams]):
+    """Send payloads, as fast as they are taken."""
+
     name = "payloads"
     outputs = _OUT
 
@@ -88,9 +96,11 @@ class _Payloads(Source[NoParams]):
         self._conversations = conversations
 
     def conversations(self) -> int:
+        """Return how many the source opens."""
         return self._conversations
 
     def stream(self, scope: Scope) -> Iterator[Any]:
+        """Return them all."""
         return iter(self._payloads)
 
 
@@ -154,19 +164,27 @@ def chain_plan(
         taken: called with what comes out.
         conversations: that the source opens, all at once.
     """
-    operators: list[tuple[str, Operator[Any], Policy]] = [
-        ("source", _Payloads(payloads, conversations), Policy())
-    ]
+    operators: list[Step] = [("source", Payloads(payloads, conversations), Policy())]
     operators += [
         (f"stage-{number}", stage.operator(), stage.policy())
         for number, stage in enumerate(stages, 1)
     ]
-    operators.append(("sink", _Sink(taken), Policy(queue_capacity=sink.capacity)))
-    names = [name for name, _, _ in operators]
+    operators.append(("sink", Sink(taken), Policy(queue_capacity=sink.capacity)))
+    return plan_of([operators], conversations)
+
+
+def plan_of(rows: Sequence[Sequence[Step]], conversations: int = 1) -> Plan:
+    """Return a plan of rows beside each other: a source, operators, and a sink.
+
+    Args:
+        rows: (node, operator, policy) of each row, in order; ids are unique in the plan.
+        conversations: that may be open at once.
+    """
     edges = {}
-    for before, after in itertools.pairwise(names):
-        edge = EdgePlan(f"{before}.out>{after}.in", before, "out", after, "in", ANY)
-        edges[edge.id] = edge
+    for row in rows:
+        for (before, _, _), (after, _, _) in itertools.pairwise(row):
+            edge = EdgePlan(f"{before}.out>{after}.in", before, "out", after, "in", ANY)
+            edges[edge.id] = edge
     nodes = {
         name: NodePlan(
             name,
@@ -180,11 +198,13 @@ def chain_plan(
             else {},
             resources={},
         )
-        for name, operator, policy in operators
+        for row in rows
+        for name, operator, policy in row
     }
     bound = sum(
         node.policy.queue_capacity + node.policy.workers + node.policy.reorder_capacity
         for node in nodes.values()
         if not node.is_source
     )
-    return Plan("bench", nodes, edges, {}, conversations, bound + conversations)
+    bound += conversations * len(rows)
+    return Plan("bench", nodes, edges, {}, conversations, bound)

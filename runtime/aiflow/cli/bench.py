@@ -13,7 +13,10 @@ from aiflow.cli.console import complain, put, put_json, say
 from aiflow.cli.exits import Exit, UsageError, unwritable
 
 _MOST_RUNS = 1000
-_HEAD = f"{'case':<56} {'loop':<8} {'q':>3} {'k':>2} {'µs/event':>9} {'by hand':>9} {'ratio':>7}"
+_HEAD = (
+    f"{'case':<56} {'loop':<8} {'q':>3} {'hops':>4} {'k':>2} {'µs/event':>9} {'by hand':>9}"
+    f" {'ratio':>7} {'wanted':>8}"
+)
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -68,10 +71,11 @@ def bench_engine(options: argparse.Namespace) -> int:
 
 
 def _line(row: Row) -> str:
+    wanted = "–" if row.wanted is None else f"≥ {row.wanted:.2f}×"
     faults = f"  {row.lost} lost, {row.order_violations} out of order"
     return (
-        f"{row.case:<56} {row.loop:<8} {row.q:>3} {row.k:>2} {row.us_per_event:>9.2f}"
-        f" {row.baseline_us:>9.2f} {row.ratio:>6.2f}×"
+        f"{row.case:<56} {row.loop:<8} {row.q:>3} {row.hops:>4} {row.k:>2} {row.us_per_event:>9.2f}"
+        f" {row.baseline_us:>9.2f} {row.ratio:>6.2f}× {wanted:>8}"
         + (faults if row.lost or row.order_violations else "")
     )
 

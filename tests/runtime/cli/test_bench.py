@@ -11,7 +11,7 @@ import pytest
 from aiflow.bench.engine import Row
 from aiflow.cli import bench, main
 
-ROW = Row("sync, inline, one output per input", "asyncio", 8, 4, 1, 1, 2.5, 9.0, 3.6, 0, 0)
+ROW = Row("sync, inline, one output per input", "asyncio", 8, 4, 1, 1, 2.5, 9.0, 3.6, 0, 0, 3.0)
 
 
 @pytest.fixture
@@ -30,12 +30,13 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
 def test_each_row_is_shown_as_a_line(
     measured: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Case, loop, q, k, both times and the ratio."""
+    """Case, loop, q, hops, k, both times, the ratio, and the one that is wanted."""
     assert main(["bench", "engine", "--runs", "2"]) == 0
 
     head, line = capsys.readouterr().out.splitlines()
-    assert head.split() == ["case", "loop", "q", "k", "µs/event", "by", "hand", "ratio"]
-    assert line.split()[-6:] == ["asyncio", "8", "1", "2.50", "9.00", "3.60×"]
+    assert head.split()[:8] == ["case", "loop", "q", "hops", "k", "µs/event", "by", "hand"]
+    assert head.split()[8:] == ["ratio", "wanted"]
+    assert line.split()[-9:] == ["asyncio", "8", "4", "1", "2.50", "9.00", "3.60×", "≥", "3.00×"]
 
 
 def test_json_and_file_hold_the_same_rows(
