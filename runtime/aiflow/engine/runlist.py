@@ -53,6 +53,7 @@ class RunList:
 
     __slots__ = (
         "_breathers",
+        "_guards",
         "_is_scheduled",
         "_line",
         "_loop",
@@ -71,6 +72,7 @@ class RunList:
         self._line: deque[Slice] = deque()
         self._breathers: deque[asyncio.Future[None]] = deque()
         self._watchers: list[Callable[[], None]] = []
+        self._guards: list[Callable[[BaseException, object], None]] = []
         self._is_scheduled = False
         self.now: Callable[[], float] = loop.time if is_virtual else time.monotonic
         self.limit = SLICE_EVENTS if is_virtual else sys.maxsize
@@ -138,11 +140,38 @@ class RunList:
     def drain(self) -> None:
         """Run the stack until it is empty or the deadline has come."""
         stack, now = self.stack, self.now
-        while stack:
-            function, first, second = stack.pop()
-            function(first, second)
-            if now() >= self.deadline:
-                return
+        first = None
+        try:
+            while stack:
+                function, first, second = stack.pop()
+                function(first, second)
+                if now() >= self.deadline:
+                    return
+        except Exception as error:  # noqa: BLE001 - a fault of the engine: operators' are settled
+            self.broke(error, first)
+
+    def guard(self, guard: Callable[[BaseException, object], None]) -> Callable[[], None]:
+        """Have a function told when the engine fails, and at what; return what ends that."""
+        self._guards.append(guard)
+        return lambda: self._guards.remove(guard)
+
+    def broke(self, error: BaseException, who: object) -> None:
+        """Tell the sessions of this loop that the engine has failed.
+
+        Raises:
+            BaseException: the error itself, where no session is there to be told.
+        """
+        if not self._guards:
+            raise error
+        for guard in tuple(self._guards):
+            guard(error, who)
+
+    def recover(self, error: BaseException, who: object) -> None:
+        """Have the list go on after a task of the engine has failed in the midst of using it."""
+        self.is_running = False
+        if self.stack or self._line or self._breathers:
+            self.wake()
+        self.broke(error, who)
 
     def _turn(self) -> None:
         self._is_scheduled = False
@@ -163,7 +192,7 @@ class RunList:
             while waiting and not self.stack and (at := self.now()) < end:
                 waiting -= 1
                 self.deadline = min(end, at + self.quantum)
-                self._line.popleft().run_slice()
+                self._run_slice(self._line.popleft())
                 if self.stack:
                     self.deadline = end
                     self.drain()
@@ -185,6 +214,12 @@ class RunList:
         if not (self.stack or self._line or self._breathers or self.is_running):
             for watcher in tuple(self._watchers):
                 watcher()
+
+    def _run_slice(self, who: Slice) -> None:
+        try:
+            who.run_slice()
+        except Exception as error:  # noqa: BLE001 - see `drain`
+            self.broke(error, who)
 
     def _let_go(self, tasks: int) -> None:
         for _ in range(tasks):

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
 from aiflow.compiler.plan import Plan
-from aiflow.engine import sharing
+from aiflow.engine import breaking, sharing
 from aiflow.engine.blockage import Blockage
 from aiflow.engine.build import blocking_workers, build_edges, build_guardians
 from aiflow.engine.cells import EdgeState, Guardian, Kernel, Turn
@@ -133,6 +133,7 @@ class Session:
         self._started_at: float | None = None
         self._ended_at = 0.0
         self._is_stopping = False
+        self._is_broken = False
         self._kernel: Kernel | None = None
         self._resources: dict[str, Any] = {}
         self._guardians: dict[str, Guardian] = {}
@@ -505,6 +506,7 @@ class Session:
             deadline_s=self._conversation_deadline_s,
         )  # fmt: skip
         unwatch = kernel.runlist.watch(self._look_for_deadlock)
+        ungate = kernel.runlist.guard(self._break_if_ours)
         unguard = self._have_loop_watched(kernel)
         blockage = Blockage(kernel, self._guardians, self._usher.fail_some)
         for guardian in self._guardians.values():
@@ -518,6 +520,7 @@ class Session:
             await self._wait_over()
         finally:
             unwatch()
+            ungate()
             unguard()
             blockage.close()
             self._usher.close()
@@ -550,6 +553,15 @@ class Session:
             await self._over
             raise
 
+    def _break_if_ours(self, error: BaseException, who: object) -> None:
+        """End at once where the engine itself has failed: nothing can end in order then."""
+        if self._is_broken or not breaking.concerns(self._the_kernel(), who):
+            return
+        self._is_broken = True
+        self._error = breaking.tell_fault(error)
+        if self._over is not None and not self._over.done():
+            self._over.set_result(None)
+
     def _look_for_loop(self) -> None:
         """End at once where the loop was closed in mid-run: nothing can end in order then."""
         kernel = self._kernel
@@ -560,6 +572,11 @@ class Session:
 
     async def _close_workers(self, kernel: Kernel) -> None:
         if kernel.loop.is_closed():
+            return
+        if self._is_broken:
+            turns = self._conversations.turns()
+            await breaking.let_go(kernel, self._guardians.values(), turns, LAST_CHANCE_S)
+            self._conversations.abandon()
             return
         tasks = []
         for guardian in self._guardians.values():

@@ -145,6 +145,9 @@ class Stream:
     def stop(self, terminal: Terminal, at: float) -> None:
         """End the stream as soon as nothing is in its hand."""
 
+    def abandon(self) -> None:
+        """Read no more, and tell nobody: the session is broken. A task is ended by itself."""
+
     def leave_turn(self, mark: NextTurn) -> None:
         """Be done with the turn, and wait for the next: it may open before this returns."""
         if not self.stop_with:
@@ -305,6 +308,11 @@ class PulledStream(Stream):
         if self.hand.pending is None:
             self._close(self.stop_with)
 
+    def abandon(self) -> None:
+        """Read no more, and tell nobody: the session is broken."""
+        self._is_over = True
+        close_now(self.lane, self._outputs)
+
     def _close(self, terminal: Terminal) -> None:
         if getattr(self._outputs, "gi_running", False):
             return  # it asks for its own end: `stop_with` is seen when it has yielded
@@ -355,6 +363,8 @@ class TaskStream(Stream):
     async def _run(self) -> None:
         try:
             await self._live()
+        except Exception as error:  # noqa: BLE001 - a fault of the engine: a source's is settled
+            self.kernel.runlist.recover(error, self)
         finally:
             self.kernel.open_calls -= 1
             self.kernel.runlist.look_around()  # it may have been the last that was at work

@@ -266,6 +266,8 @@ class Worker(Later):
         try:
             while await self._wait_for_work():
                 await self._finish_call()
+        except Exception as error:  # noqa: BLE001 - a fault of the engine: an operator's is settled
+            self._guardian.kernel.runlist.recover(error, self._guardian)
         finally:
             self._guardian.kernel.open_calls -= 1
 
