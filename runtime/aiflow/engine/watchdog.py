@@ -75,9 +75,10 @@ class _Heart:
         stack = "".join(traceback.format_stack(frame))
         guardian = _caller(frame)
         who = "code outside of any graph" if guardian is None else f"node {guardian.id}"
-        _log.warning("%s has blocked the event loop for %.1f s\n%s", who, blocked_s, stack)
+        # First the sessions: whoever reads the log finds it told there too.
         for tell in tuple(self.tells):
             tell(guardian, blocked_s, stack)
+        _log.warning("%s has blocked the event loop for %.1f s\n%s", who, blocked_s, stack)
 
 
 class Watchdog:

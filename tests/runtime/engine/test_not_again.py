@@ -18,7 +18,7 @@ from aiflow.engine.session import Session
 from aiflow.events import Control, Token
 from aiflow.graph.model import Feedback
 from aiflow.metrics.snapshot import Snapshot
-from aiflow.operators.base import Emit, Joining
+from aiflow.operators.base import Emit, Joining, NextTurn
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
 from aiflow.testing.virtual import run_virtual
@@ -425,3 +425,111 @@ def test_a_generator_with_a_million_outputs_does_not_keep_the_loop() -> None:
     run_virtual(go())
 
     assert turns > 50
+
+
+def test_an_interruption_does_not_lose_what_must_be_kept() -> None:
+    """A tool's result was lost and the tool run again: github.com/pipecat-ai/pipecat/issues/4420.
+
+    A node that is shielded, or drains, keeps what it has taken in through the barge-in.
+    """
+    kept: list[tuple[int, str]] = []
+
+    async def stream(scope: Scope) -> AsyncIterator[Any]:
+        yield Token("result")
+        await scope.sleep(1.5)
+        yield NextTurn(barge_in=True)
+        yield Token("next")
+
+    async def tool(payload: Token, scope: Scope) -> Token:
+        await scope.sleep(1.0)
+        return payload
+
+    async def keep(payload: Token, scope: Scope) -> None:
+        await scope.sleep(1.0)
+        kept.append((scope.turn, payload.text))
+
+    builder = PlanBuilder(1).source("s", stream).node("tool", tool, cancel="shield")
+    builder.sink("k", keep, cancel="shield").sink("voice", slow).chain("s", "tool", "k")
+
+    snapshot = run(builder.edge("tool", "voice"))
+
+    assert kept == [(0, "result"), (1, "next")]
+    assert snapshot.nodes["tool"].processed == 2
+    assert snapshot.nodes["voice"].cancelled == 1
+
+
+def test_a_late_cancel_does_not_flip_what_is_complete() -> None:
+    """What was complete interrupted: github.com/pydantic/pydantic-ai/pull/5795."""
+    answers: list[bool] = []
+
+    async def go() -> Session:
+        builder = PlanBuilder(2).source("s", tokens(2), conversations=1)
+        session = Session(builder.sink("k", slow).edge("s", "k").build())
+        # The very moment at which the last event has been worked on, and just after it.
+        for at in (2.0, 2.0 + 1e-9):
+            asyncio.get_running_loop().call_later(
+                at, lambda: answers.append(session.cancel("c1", 0))
+            )
+        await session.run()
+        await asyncio.sleep(1.0)
+        return session
+
+    session = run_virtual(go())
+
+    outcome = session.snapshot().conversations["c1"]
+    assert outcome == ("cancelled" if answers[0] else "completed")
+    assert not answers[1]
+    assert session.cancel("c1") is False
+    assert session.snapshot().conversations["c1"] == outcome
+
+
+def test_a_cancel_from_within_a_cancelled_operator_stops_the_rest_too() -> None:
+    """Subgraphs went on: github.com/langchain-ai/langgraph/issues/8302."""
+    seen: list[str] = []
+
+    async def go() -> Session:
+        async def asks(payload: Token, scope: Scope) -> Token:
+            try:
+                await scope.sleep(9.0)
+            finally:
+                session.stop()
+            return payload
+
+        async def also(payload: Token, scope: Scope) -> None:
+            await scope.sleep(5.0)
+            seen.append(scope.conversation)
+
+        builder = PlanBuilder(2).source("s", tokens(3), conversations=2)
+        builder.node("n", asks).sink("k", slow).sink("other", also, cancel="drain")
+        session = Session(
+            builder.chain("s", "n", "k").edge("s", "other").build(), stop_deadline_s=1.0
+        )
+        asyncio.get_running_loop().call_later(1.0, session.cancel, "c1")
+        await session.run()
+        return session
+
+    session = run_virtual(go())
+
+    assert set(session.snapshot().conversations.values()) == {"cancelled"}
+    assert seen == []
+    assert session.snapshot().in_flight == 0
+
+
+def test_siblings_of_one_that_failed_are_not_left_behind() -> None:
+    """Their tasks leaked: github.com/deepset-ai/haystack/pull/11499."""
+
+    async def fails(payload: Token, scope: Scope) -> None:
+        await scope.sleep(0.5)
+        raise ValueError("no")
+
+    async def go() -> tuple[Snapshot, set[Any]]:
+        before = asyncio.all_tasks()
+        builder = PlanBuilder(1).source("s", tokens(3)).sink("a", fails).sink("b", slow)
+        snapshot = await Session(builder.edge("s", "a").edge("s", "b").build()).run()
+        return snapshot, asyncio.all_tasks() - before
+
+    snapshot, left = run_virtual(go())
+
+    assert snapshot.phase == "failed"
+    assert left == set()
+    assert snapshot.in_flight == 0
