@@ -166,9 +166,9 @@ class Run:
             raise
         return Result(self._task.result(), {id: "".join(t) for id, t in self._shown.items()})
 
-    def cancel(self, conversation: str) -> bool:
-        """Cancel one conversation; False where it had ended already."""
-        return self._session is not None and self._session.cancel(conversation)
+    def cancel(self, conversation: str, turn: int | None = None) -> bool:
+        """Cancel one conversation, or one turn of it; False where it had ended already."""
+        return self._session is not None and self._session.cancel(conversation, turn)
 
     def drain(self) -> None:
         """Let what is inside come out, then end."""
