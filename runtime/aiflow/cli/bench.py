@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiflow.bench.engine import Row, rows
+from aiflow.bench.figures import Figure, figures
 from aiflow.cli import compare
 from aiflow.cli.console import complain, put, put_json, say
 from aiflow.cli.exits import Exit, UsageError, unwritable
@@ -48,14 +49,21 @@ def bench_engine(options: argparse.Namespace) -> int:
     if not 1 <= options.runs <= _MOST_RUNS:
         raise UsageError(f"--runs is {options.runs}; it must be 1 to {_MOST_RUNS}")
     out = _folder(options.out)
-    if not options.json:
-        put(_HEAD)
-    measured = []
+    tell = say if options.json else put
+    tell(_HEAD)
+    measured, found = [], []
     for row in rows(options.runs, full=options.full):
         measured.append(row)
         # Measuring takes minutes: each row is shown as soon as it is there.
-        (say if options.json else put)(_line(row))
-    result = {"rows": [row.to_dict() for row in measured]}
+        tell(_line(row))
+    tell("")
+    for figure in figures(options.runs, full=options.full):
+        found.append(figure)
+        tell(_figure_line(figure))
+    result = {
+        "rows": [row.to_dict() for row in measured],
+        "figures": [figure.to_dict() for figure in found],
+    }
     if options.json:
         put_json(result)
     if out is not None:
@@ -78,6 +86,12 @@ def _line(row: Row) -> str:
         f" {row.baseline_us:>9.2f} {row.ratio:>6.2f}× {wanted:>8}"
         + (faults if row.lost or row.order_violations else "")
     )
+
+
+def _figure_line(figure: Figure) -> str:
+    wanted = figure.wanted + ("  not met" if figure.is_met is False else "")
+    value = f"{figure.value:,.4g} {figure.unit}"
+    return f"{figure.name:<64} {figure.loop:<8} {value:>12}  {wanted}".rstrip()
 
 
 def _folder(name: str | None) -> Path | None:

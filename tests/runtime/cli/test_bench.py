@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from aiflow.bench.engine import Row
+from aiflow.bench.figures import Figure
 from aiflow.cli import bench, main
 
 ROW = Row("sync, inline, one output per input", "asyncio", 8, 4, 1, 1, 2.5, 9.0, 3.6, 0, 0, 3.0)
+FIGURE = Figure("gap of the loop", "asyncio", 17.25, "ms", "≤ 16", False)
+RESULT = {"rows": [ROW.to_dict()], "figures": [FIGURE.to_dict()]}
 
 
 @pytest.fixture
@@ -24,6 +27,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
         yield from found
 
     monkeypatch.setattr(bench, "rows", rows)
+    monkeypatch.setattr(bench, "figures", lambda runs, *, full: iter([FIGURE]))
     return found
 
 
@@ -33,10 +37,12 @@ def test_each_row_is_shown_as_a_line(
     """Case, loop, q, hops, k, both times, the ratio, and the one that is wanted."""
     assert main(["bench", "engine", "--runs", "2"]) == 0
 
-    head, line = capsys.readouterr().out.splitlines()
+    head, line, between, figure = capsys.readouterr().out.splitlines()
     assert head.split()[:8] == ["case", "loop", "q", "hops", "k", "µs/event", "by", "hand"]
     assert head.split()[8:] == ["ratio", "wanted"]
     assert line.split()[-9:] == ["asyncio", "8", "4", "1", "2.50", "9.00", "3.60×", "≥", "3.00×"]
+    assert between == ""
+    assert figure.split()[-7:] == ["asyncio", "17.25", "ms", "≤", "16", "not", "met"]
 
 
 def test_json_and_file_hold_the_same_rows(
@@ -49,8 +55,8 @@ def test_json_and_file_hold_the_same_rows(
 
     captured = capsys.readouterr()
     assert code == 0
-    assert json.loads(captured.out) == {"rows": [ROW.to_dict()]}
-    assert json.loads((folder / "engine.json").read_text("utf-8")) == {"rows": [ROW.to_dict()]}
+    assert json.loads(captured.out) == RESULT
+    assert json.loads((folder / "engine.json").read_text("utf-8")) == RESULT
     assert "3.60×" in captured.err
 
 
