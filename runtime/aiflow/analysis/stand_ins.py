@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aiflow.analysis.spread import Spread
-from aiflow.compiler.plan import NodePlan, Plan
+from aiflow.compiler.plan import EdgePlan, NodePlan, Plan
 from aiflow.events import Message, Payload, Token
 from aiflow.metrics.instruments import Histogram
 from aiflow.metrics.snapshot import NodeStats, Snapshot
@@ -24,6 +24,7 @@ from aiflow.policies import Retry, SideEffects, State
 _ROUNDING = 1e-9
 # Below this many seconds an operator counts as one that takes no time.
 _NO_TIME_S = 1e-7
+_ANY_NUMBER = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,16 @@ def stand_ins(
     }
 
 
+def stand_in_edges(plan: Plan) -> dict[str, EdgePlan]:
+    """Return the edges of a plan; how often one event returns, a stand-in leaves to the shares."""
+    return {
+        id: edge
+        if edge.feedback is None
+        else replace(edge, feedback=replace(edge.feedback, hops=_ANY_NUMBER))
+        for id, edge in plan.edges.items()
+    }
+
+
 def stand_in(
     plan: Plan, node: NodePlan, measured: Snapshot, pace: Pace | None, ages: Histogram | None
 ) -> Operator[NoParams]:
@@ -144,6 +155,8 @@ def stand_in(
     real, stats = node.operator, measured.nodes.get(node.id, NodeStats(node.id))
     counts = port_counts(node, measured)
     done = sum(counts.values()) if node.is_source else stats.processed
+    if real.joins() is not None:
+        done = stats.service.count  # parts are counted as processed, and worked on together
     service = service_times(node, stats)
     body: dict[str, Any] = {
         "name": real.name,
@@ -151,6 +164,7 @@ def stand_in(
         "outputs": real.outputs,
         "max_outputs": real.max_outputs,
         "kept_events": lambda _: real.kept_events(),
+        "joins": lambda _: real.joins(),
         "service": service,
         "shares": {port: count / done if done else 1.0 for port, count in counts.items()},
         "payloads": {port: _payload(plan, node, port) for port in counts},

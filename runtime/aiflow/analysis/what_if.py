@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aiflow.analysis.spread import Spread
-from aiflow.analysis.stand_ins import Pace, port_counts, stand_ins
+from aiflow.analysis.stand_ins import Pace, port_counts, stand_in_edges, stand_ins
 from aiflow.analysis.wording import duration
 from aiflow.clock import VirtualLoop
 from aiflow.compiler.bound import plan_bound
@@ -212,7 +212,8 @@ def _pace(plan: Plan, node: NodePlan, measured: Snapshot, rate: float | None) ->
 
 def _outcome(change: Change, plan: Plan, measured: Snapshot, paces: Mapping[str, Pace]) -> Outcome:
     ages = Histogram()
-    played = replace(plan, nodes=stand_ins(plan, measured, paces, change.node, ages), resources={})
+    nodes = stand_ins(plan, measured, paces, change.node, ages)
+    played = replace(plan, nodes=nodes, edges=stand_in_edges(plan), resources={})
     limit_s = LONGEST_S
     if measured.phase in ("idle", "running", "draining"):
         limit_s = min(_AS_LONG_S, max(_SHORTEST_S, measured.at - measured.started_at))

@@ -251,3 +251,18 @@ def test_no_second_worker_is_offered_where_state_forbids_it() -> None:
     plan = serialized(chain(), "slow")
 
     assert all(change.workers is None for change in changes_worth_trying(plan, "slow"))
+
+
+@pytest.mark.parametrize(("name", "node"), [("feedback-loop", "pause"), ("join", "capitals")])
+def test_a_loop_and_a_join_can_be_played_with_other_workers(name: str, node: str) -> None:
+    """Stand-ins come back and are put together as the real ones were; two workers are faster."""
+    path = graphs_dir() / "examples" / f"{name}.aiflow.json"
+    plan = compile_graph(loads(path.read_text("utf-8")), Catalog.load(), base=path.parent).plan
+    assert plan is not None
+    measured = run_virtual(Session(plan).run())
+
+    as_it_is, faster = what_if(plan, measured, [Change(node), Change(node, workers=2)])
+
+    assert as_it_is.is_over
+    assert as_it_is.duration_s == pytest.approx(measured.at - measured.started_at, rel=0.3)
+    assert faster.duration_s < as_it_is.duration_s
