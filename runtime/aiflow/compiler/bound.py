@@ -24,7 +24,7 @@ def node_bound(node: NodePlan, max_conversations: int) -> int | None:
         return max_conversations + kept
     if node.queue_capacity is None:
         return None
-    further_outputs = policy.workers * (operator.max_outputs - 1)
+    further_outputs = policy.workers * (node.outputs_at_once - 1)
     own = node.queue_capacity + policy.workers + policy.reorder_capacity
     return own + further_outputs + kept
 

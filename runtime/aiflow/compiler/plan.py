@@ -12,7 +12,7 @@ from typing import Any
 
 from aiflow.graph.model import Feedback
 from aiflow.operators.base import Operator
-from aiflow.policies import Overflow, Policy, SideEffects
+from aiflow.policies import Overflow, Policy, SideEffects, State
 from aiflow.types import PortType
 
 
@@ -67,6 +67,12 @@ class NodePlan:
     def is_source(self) -> bool:
         """Whether the operator has no inputs."""
         return not self.operator.inputs
+
+    @property
+    def outputs_at_once(self) -> int:
+        """The most outputs of one event that may be there at the same time."""
+        is_whole = self.policy.state is State.TRANSACTIONAL and not self.is_source
+        return self.operator.most_outputs() if is_whole else self.operator.max_outputs
 
     @property
     def is_sink(self) -> bool:

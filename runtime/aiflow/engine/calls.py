@@ -19,6 +19,7 @@ from aiflow.engine.delivery import deliver
 from aiflow.engine.retrying import call_failed, outcome_of
 from aiflow.engine.settling import close_worker, go_on, rest, settle, work
 from aiflow.engine.timeouts import fail_late, watch, watch_deadline
+from aiflow.engine.transactions import end_transaction, keep_output
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import wake
 from aiflow.engine.watermarks import input_watermark
@@ -60,7 +61,7 @@ def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what
         return
     extra, lane.extra = call.listed or lane.extra, None
     call.listed = None
-    if call.scope is not lane.scope:
+    if call.scope is not lane.scope and not lane.guardian.commits:
         lane.scope.state = call.scope.state
     if call.is_settled:
         _close(lane, result)
@@ -111,13 +112,21 @@ def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: AN
 
 
 def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401
-    """Put an output into the call's hand; return False where it has nowhere to go."""
+    """Put an output into the call's hand; return False where it does not leave, or not yet."""
     lane = call.lane
     route, payload = way_of(lane, output)
-    if type(output) is not lane.plain and not lane.is_dead and is_plain(output):
-        lane.plain = type(output)
+    if type(output) is not lane.plain and not lane.is_dead:
+        # Of a transactional node no class is ever known as plain, so that each comes here.
+        if lane.guardian.commits:
+            if call.event is not None and payload is not None and route.leads_on:
+                keep_output(call, route, payload)
+                call.ready_at = at
+                return False
+        elif is_plain(output):
+            lane.plain = type(output)
     call.ready_at = at
     if payload is None or not route.leads_on:
+        _shrink(call)
         return False
     call.route = route
     call.output = payload
@@ -264,9 +273,13 @@ def advance(call: Call, _: object) -> None:
                 stack.insert(height, (advance, call, None))
                 return
         elif call.more is None:
-            if call.worker is not None or (call.trial is not None and call.trial.is_waiting):
+            trial = call.trial
+            if call.worker is not None or (trial is not None and trial.is_waiting):
                 return  # its worker, or its next try, settles the call when there is nothing more
-            settle(call, outcome_of(call), at)
+            if trial is not None and trial.outputs is not None:
+                end_transaction(call)
+            else:
+                settle(call, outcome_of(call), at)
         elif at >= runlist.deadline or asked > runlist.limit:
             runlist.push(advance, call, None)
             runlist.give_way()
@@ -294,8 +307,18 @@ def _send(call: Call, at: float) -> bool:
     assert route is not None
     # Numbered only now, so that parts are in the order in which outputs leave.
     ancestor = call.scope.event if call.event is None else call.event
-    event = call.pending = make_event(call.lane, ancestor, call.output)
-    hop = deliver(route, event, at)
+    if route.bundle is None:
+        event = call.pending = make_event(call.lane, ancestor, call.output)
+        hop = deliver(route, event, at)
+    else:
+        payloads = route.bundle.payloads
+        events = [make_event(call.lane, ancestor, payload) for payload in payloads]
+        try:
+            call.pending = route.bundle.name(events)
+        except EngineError as error:
+            call_failed(call, error, at)
+            return False
+        hop = route.bundle.deliver(at)
     if hop is not None:
         park(call, hop, at)
         _hold(call, at)
@@ -319,7 +342,7 @@ def _hold(call: Call, at: float) -> None:
     if call.more is None and call.is_open and call.worker is None:
         close_worker(call, at)
         keys = call.lane.guardian.keys
-        if keys is not None and call.lane.guardian.keeps_order:
+        if keys is not None and call.lane.guardian.keeps_order and not call.lane.guardian.commits:
             keys.release(call, is_done=True)  # its outputs leave in order whoever goes on
         go_on(call.lane.guardian)
 
@@ -341,10 +364,8 @@ def _ask(call: Call, at: float) -> None:
             return
         elif output is NOTHING:
             call.more = _with_emitted(call, None)
-        elif not set_output(call, output, at):
-            _shrink(call)
-            call.more = _with_emitted(call, more)
         else:
+            set_output(call, output, at)
             call.more = _with_emitted(call, more)
     except BaseException as error:
         at = now()

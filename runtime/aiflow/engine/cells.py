@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -26,7 +26,7 @@ from aiflow.errors import OperatorError, StallError
 from aiflow.events import Context
 from aiflow.metrics.instruments import Histogram
 from aiflow.operators.base import Emit
-from aiflow.policies import Overflow
+from aiflow.policies import Overflow, State
 
 Event = Context[Any]
 
@@ -127,11 +127,13 @@ class Gate(Protocol):
     A row is an in-port's part of the queue, or the place of what comes back to a loop.
 
     Attributes:
+        places: of each row, None where the queue is unlimited.
         picks: it may pass by what waits, so that everything has to go through the queue.
         in_turn: those who wait for a place get one in the order in which they came.
         max_bytes: limit of each row, None without one; `bytes`: what is in each row.
     """
 
+    places: list[int] | None
     picks: bool
     in_turn: bool
     max_bytes: int | None
@@ -139,6 +141,10 @@ class Gate(Protocol):
 
     def has_place(self, lane: Lane, edge: EdgeState, event: Event) -> bool:
         """Say whether there is a place for an event that comes over this edge."""
+        ...
+
+    def has_places(self, lane: Lane, edge: EdgeState, events: Sequence[Event]) -> bool:
+        """Say whether there are places for several events that come together."""
         ...
 
     def has_droppable_bytes(self, edge: EdgeState, event: Event) -> bool:
@@ -201,6 +207,32 @@ class Keys(Protocol):
 
     def end_conversation(self, conversation: str) -> None:
         """Forget the key of a conversation."""
+        ...
+
+
+class Bundle(Protocol):
+    """Outputs that leave together or not at all; `transactions` tells how."""
+
+    @property
+    def payloads(self) -> list[Any]:
+        """What the outputs carry, in their order."""
+        ...
+
+    def name(self, events: list[Event]) -> Event:
+        """Take the events that carry the outputs; return the first."""
+        ...
+
+    def has_places(self, lane: Lane, edge: EdgeState) -> bool:
+        """Say whether there are places for all that goes to this lane."""
+        ...
+
+    def deliver(self, at: float, edge: EdgeState | None = None) -> tuple[EdgeState, Lane] | None:
+        """Put all on every edge, or none on any; return where there is no room.
+
+        Args:
+            at: the time now.
+            edge: where it has waited itself, so that nobody stands before it there.
+        """
         ...
 
 
@@ -426,12 +458,14 @@ class Route:
         must_count: an event that goes on has to be counted here, for a join that is told.
         choices: routes of which an output takes one, whichever has room; `turn` is the next
             to be asked first, and `full` where the others had none when one was last asked.
+        bundle: what stands for several outputs in one hand, None for a way of one output.
         lane, edge: the way an event may take inline: the only edge, into a node with one
             in-port, and watched by nobody; None where that is not so.
     """
 
     __slots__ = (
         "backwards",
+        "bundle",
         "choices",
         "edge",
         "full",
@@ -451,6 +485,7 @@ class Route:
         self.port = port
         self.leads_on = bool(hops)
         self.must_count = False
+        self.bundle: Bundle | None = None
         self.choices: tuple[Route, ...] = ()
         self.turn = 0
         self.full: tuple[tuple[EdgeState, Lane], ...] = ()
@@ -586,7 +621,7 @@ class Lane:
 
     def first_entry(self) -> Entry:
         """Return what has waited longest; the lane must have something waiting."""
-        if len(self.queues) == 1:
+        if len(self.queues) == 1 and not self.store:
             return self.queues[0][0]
         heads = [queue[0] for queue in self.queues if queue]
         return min((*heads, *self.store), key=_stamp_of)
@@ -732,6 +767,7 @@ class Guardian:
             whose `finish` is due, and before them the calls that are due to be tried again.
         keeps_calls: each event has a call from its beginning; `retries`: tries after the first.
         keys: keeps the events of one key apart, None where nothing does.
+        commits: its state is transactional, and leaves together with the outputs.
         borrowers: heads that are tried again at the place of a call that waits for them.
         waiters: calls that wait for room here, longest first.
     """
@@ -742,6 +778,7 @@ class Guardian:
         "borrowers",
         "cancelled",
         "claimed",
+        "commits",
         "depth",
         "dispatched",
         "dropped",
@@ -815,7 +852,7 @@ class Guardian:
         self.has_finish = False
         self.has_store = operator.kept_events() > 0
         self.outputs = frozenset(port.name for port in operator.outputs)
-        self.max_outputs = operator.max_outputs
+        self.max_outputs = node.outputs_at_once
         self.is_source = node.is_source
         ways = node.edges_out or {}
         self.is_sink = not any(ids for port, ids in ways.items() if port != DEAD_PORT.name)
@@ -833,6 +870,7 @@ class Guardian:
         self.side_effects = node.side_effects
         self.keeps_calls = False
         self.keys: Keys | None = None
+        self.commits = policy.state is State.TRANSACTIONAL and not node.is_source
         self.retries = 0
         self.ports = node.inputs
         self.rows = len(node.inputs)

@@ -43,7 +43,7 @@ def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | N
     for hop in route.strict:
         if not has_room(hop[1], hop[0], event):
             return hop
-    _tell(route, event, at)
+    tell(route, event, at)
     for edge, lane in route.backwards:
         accept(lane, edge, event, at)
     for edge, lane in route.returns:
@@ -294,16 +294,10 @@ def let_in(guardian: Guardian, call: Call, at: float) -> None:
         way = next(way for way in route.choices if any(hop[0] is edge for hop in way.hops))
         route.turn = (route.choices.index(way) + 1) % len(route.choices)
         route = way
-    # A broadcast holds no place while it waits: the other branches are asked again.
-    for hop in route.strict:
-        if hop[0] is not edge and not has_room(hop[1], hop[0], event):
-            wait_at(call, *hop)
-            return
-    _tell(route, event, at)
-    for other, target in route.backwards:
-        accept(target, other, event, at, is_next=other is edge)
-    for other, target in route.returns:
-        send_back(target, other, event, at)
+    full = _let_in_by(route, edge, event, at)
+    if full is not None:
+        wait_at(call, *full)
+        return
     sender = call.lane.guardian
     sender.meter(at)
     del sender.parked[call]
@@ -315,14 +309,31 @@ def let_in(guardian: Guardian, call: Call, at: float) -> None:
     guardian.kernel.runlist.push(sender.runner.left, call, at)
 
 
+def _let_in_by(
+    route: Route, edge: EdgeState, event: Event, at: float
+) -> tuple[EdgeState, Lane] | None:
+    """Deliver what has waited at one edge; return another where it has to wait now."""
+    if route.bundle is not None:
+        return route.bundle.deliver(at, edge)
+    # A broadcast holds no place while it waits: the other branches are asked again.
+    for hop in route.strict:
+        if hop[0] is not edge and not has_room(hop[1], hop[0], event):
+            return hop
+    tell(route, event, at)
+    for other, target in route.backwards:
+        accept(target, other, event, at, is_next=other is edge)
+    for other, target in route.returns:
+        send_back(target, other, event, at)
+    return None
+
+
 def _next_waiter(guardian: Guardian) -> Call | None:
     refused: set[tuple[Lane, int]] = set()
     for call in guardian.waiters:
         edge, lane = place_of(call, guardian)
         if (lane, edge.port) in refused:
             continue
-        assert call.pending is not None
-        if lane.is_shut or guardian.may_queue(lane, edge, call.pending):
+        if lane.is_shut or _may_come_in(call, lane, edge):
             return call
         if guardian.gate is None or guardian.gate.in_turn:
             # Invariant: who came later for the same places comes later.
@@ -330,7 +341,15 @@ def _next_waiter(guardian: Guardian) -> Call | None:
     return None
 
 
-def _tell(route: Route, event: Event, at: float) -> None:
+def _may_come_in(call: Call, lane: Lane, edge: EdgeState) -> bool:
+    bundle = None if call.route is None else call.route.bundle
+    if bundle is not None:
+        return bundle.has_places(lane, edge)
+    assert call.pending is not None
+    return lane.guardian.may_queue(lane, edge, call.pending)
+
+
+def tell(route: Route, event: Event, at: float) -> None:
     """Have an output written down, once however many edges it takes."""
     _edge, lane = (route.hops or route.returns)[0]
     log = lane.guardian.kernel.log

@@ -7,6 +7,8 @@ A loop's entry has one more, for what has come back. A limit of bytes is kept he
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aiflow.engine.cells import EdgeState, Entry, Event, Guardian, Lane
 from aiflow.engine.waiting import forget
 from aiflow.events import is_droppable, size_of
@@ -82,6 +84,29 @@ class Rows:
         # As in a queue of one row, a place is kept for each open turn that has nothing here.
         active = guardian.kernel.active
         return places < active or depth + active - self.turns[row] < places
+
+    def has_places(self, lane: Lane, edge: EdgeState, events: Sequence[Event]) -> bool:
+        """Say whether there are places for several events that come together."""
+        if self.places is None:
+            return True
+        row, wanted = edge.port, len(events)
+        guardian = self.guardian
+        places, depth = self.places[row], self.depths[row] + wanted
+        if depth > places:
+            return False
+        if self.returns == 0 and guardian.depth + wanted > (guardian.queue_capacity or 0):
+            return False
+        used = self.bytes[row]
+        if self.max_bytes is not None and used:
+            used += sum(size_of(event.payload) for event in events)
+            if used > self.max_bytes:
+                return False
+        if not guardian.is_limited or not lane.queues[row] or row == self._ports:
+            return True
+        # For each open turn that has nothing here as many are kept, where there are so many.
+        active = guardian.kernel.active
+        kept = (active - self.turns[row]) * (wanted if active * wanted <= places else 1)
+        return depth + kept <= places
 
     def _has_bytes(self, lane: Lane, row: int, event: Event) -> bool:
         """Say whether a row has so many bytes left; one that is empty takes anything."""

@@ -46,6 +46,7 @@ from aiflow.engine.retrying import begin_try, call_failed, open_trial
 from aiflow.engine.settling import count, leave, rest, settle, work
 from aiflow.engine.timeouts import work_for
 from aiflow.engine.timing import timeout_of
+from aiflow.engine.transactions import begin_transaction
 from aiflow.engine.waiting import park
 from aiflow.errors import EngineError
 from aiflow.events import Context
@@ -424,6 +425,8 @@ def _has_key(call: Call, keys: Keys, at: float) -> bool:
 def _try(call: Call, at: float) -> None:
     """Begin a try; with a declared service time that time passes first."""
     begin_try(call, at)
+    if call.lane.guardian.commits and not begin_transaction(call, at):
+        return
     work(call, at)
     service_s = call.lane.guardian.service_s
     if service_s is None:

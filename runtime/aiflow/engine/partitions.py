@@ -9,7 +9,8 @@ end of the turn; by `conversation` it lasts over the turns to the end of the con
 when a key is idle: nothing can come for it any more.
 
 Serialized nodes that try events again use the same lines, with the turn as their only key: the
-next event begins when the one before is through with its tries.
+next event begins when the one before is through with its tries. So do transactional ones, where
+it begins when the one before is committed.
 """
 
 from __future__ import annotations
@@ -174,12 +175,12 @@ def set_keys(guardian: Guardian) -> None:
         keys = guardian.keys = Partitions(guardian, policy.partition_key or _CONVERSATION)
         if guardian.has_finish:
             guardian.finish = _finish_each(guardian.node.operator, keys)
-    elif _must_wait(guardian.retry, policy.state) and guardian.window > 1:
+    elif guardian.commits or (_must_wait(guardian.retry, policy.state) and guardian.window > 1):
         guardian.keys = Partitions(guardian, "")
 
 
 def _must_wait(retry: Retry, state: State) -> bool:
-    return retry.attempts > 1 and state in (State.SERIALIZED, State.TRANSACTIONAL)
+    return retry.attempts > 1 and state is State.SERIALIZED
 
 
 def _finish_each(operator: Operator[Any], keys: Partitions) -> Callable[[Scope], Any]:

@@ -222,6 +222,8 @@ def _forget_try(call: Call, at: float) -> None:
         close_now(call.lane, more)
     call.output = NOTHING
     call.pending = call.route = call.listed = call.worker = None
+    if call.trial is not None:
+        call.trial.outputs = None
     if call.extra:
         call.lane.guardian.kernel.in_flight -= call.extra
         call.lane.turn.in_flight -= call.extra

@@ -18,6 +18,7 @@ class Trial:
         is_given_up: its tries are spent; what leaves now is its dead letter.
         over: why the try at hand has been ended from outside, None where it has not.
         key: what keeps its state apart, where the node's state is partitioned.
+        outputs: the way and payload of each output of a transaction that is open, else None.
     """
 
     __slots__ = (
@@ -28,6 +29,7 @@ class Trial:
         "is_given_up",
         "is_waiting",
         "key",
+        "outputs",
         "over",
         "port",
     )
@@ -42,3 +44,4 @@ class Trial:
         self.is_given_up = False
         self.over: BaseException | None = None
         self.key: Any = None
+        self.outputs: list[tuple[Any, Any]] | None = None

@@ -7,6 +7,7 @@ and state is handed in through `Scope`. Who knows which operators exist: `regist
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
@@ -156,6 +157,15 @@ class Operator(Generic[P]):
     def new_state(self) -> Any:  # noqa: ANN401
         """Return the state that a conversation's turn starts with; None for no state."""
         return None
+
+    def copy_state(self, state: Any) -> Any:  # noqa: ANN401
+        """Return a copy of a state, which a transactional node lets one event change.
+
+        It must share nothing that `process` changes in place. Override it where that can be had
+        cheaper than by `copy.deepcopy`: a state that is never changed in place may be returned
+        itself.
+        """
+        return deepcopy(state)
 
     def kept_events(self) -> int:
         """Return how many events one conversation may keep in the state, for the bound."""

@@ -39,6 +39,8 @@ MOST_PARTS = 1_000
 RETURNS = 7
 
 
+#: Most outputs of one event that any kind has.
+MOST_OUTPUTS = 3
 #: The sink that all dead letters go to.
 GRAVE = "grave"
 CANCELS = ("propagate", "propagate", "drain", "shield")
@@ -100,6 +102,7 @@ class GraphSpec:
         cancels: (conversation, call at which it is cancelled, turn or None for the whole).
         retries: node -> how its tries fail; where it gives up by `dead`, that leads to GRAVE.
         keys: node -> its partition key, where its state is partitioned.
+        commits: nodes whose state is transactional; it is a list of the texts they have worked on.
     """
 
     sources: dict[str, tuple[int, int, bool]]
@@ -120,6 +123,12 @@ class GraphSpec:
     takes_turns: bool = False
     retries: dict[str, RetrySpec] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
+    commits: frozenset[str] = frozenset()
+
+    def workers(self, name: str) -> int:
+        """Return how many workers a node has."""
+        is_one = self.nodes[name].kind == "keep" or name in self.commits
+        return 1 if is_one else self.nodes[name].workers
 
     def sinks(self) -> list[str]:
         """Return the nodes that nothing comes after."""
@@ -143,6 +152,7 @@ def graphs(
     with_barge_ins: bool = False,
     with_retries: bool = False,
     with_keys: bool = False,
+    with_commits: bool = False,
     thens: tuple[str, ...] = ("skip", "dead_letter"),
     kinds: tuple[str, ...] = KINDS,
 ) -> GraphSpec:
@@ -171,6 +181,8 @@ def graphs(
             draw(st.sampled_from(CANCELS)) if with_cancels or with_barge_ins else "propagate",
         )
     conversations = draw(st.integers(1, 3))
+    may_commit = _may_commit(nodes) if with_commits else []
+    commits = frozenset(name for name in may_commit if draw(st.booleans()))
     turns = (None, 0, 1, 2) if with_turns else (None,)
     return GraphSpec(
         sources,
@@ -203,11 +215,23 @@ def graphs(
         keys={
             name: draw(st.sampled_from(("conversation", "source", "text")))
             for name, node in nodes.items()
-            if node.kind != "keep" and draw(st.booleans())
+            if node.kind != "keep" and name not in commits and draw(st.booleans())
         }
         if with_keys
         else {},
+        commits=commits,
     )
+
+
+def _may_commit(nodes: dict[str, NodeSpec]) -> list[str]:
+    """Return the nodes that may be transactional: a join has one place for one before it."""
+    joined = {name for node in nodes.values() if node.kind == "join" for name, _ in node.before}
+    several = ("list", "wait_list", "generator", "stream", "emit")
+    return [
+        name
+        for name, node in nodes.items()
+        if node.kind != "keep" and not (name in joined and node.kind in several)
+    ]
 
 
 def _retries(thens: tuple[str, ...]) -> st.SearchStrategy[RetrySpec]:
@@ -346,6 +370,7 @@ def breaks_off(spec: GraphSpec, name: str, text: str) -> bool:
         and retry.gives_up(name, text)
         and bool(fanned(kind, text))
         and name not in spec.sinks()  # what leads nowhere has not left
+        and name not in spec.commits
     )
 
 
@@ -375,6 +400,10 @@ class Run:
     begun: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     #: (node, text) of each event that was given up on, as its dead letter told.
     buried: list[tuple[str, str]] = field(default_factory=list)
+    #: (node, conversation, turn) -> the state and the text that each try there began with.
+    states: dict[tuple[str, str, int], list[tuple[list[str], str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     calls: int = 0
     most: int = 0
     faults: list[str] = field(default_factory=list)
@@ -395,10 +424,21 @@ class Run:
         # What a node still gets after the end is counted as cancelled, and never worked on.
         if here in self.terminals and record.get("outcome") != "cancelled":
             self.late.append(record)
+        if record["record"] == "emitted" and self._is_given_up(record):
+            self.late.append(record)
         if record["record"] == "emitted" and record["port"] != "dead":
             self.emitted[place].append(record["payload"]["text"])
         elif record["record"] == "ended":
             self.terminals[here].append(record["terminal"])
+
+    def _is_given_up(self, record: dict[str, Any]) -> bool:
+        """Say whether an output leaves a node that was to give its turn up at once."""
+        node = self.spec.nodes.get(record["node"])
+        if node is None or node.cancel != "propagate":
+            return False
+        turns = self.session._conversations.turns()
+        cancelled = {(turn.conversation, turn.number) for turn in turns if turn.is_cancelled}
+        return (record["conversation"], record["turn"]) in cancelled
 
     def step(self, node: str, text: str) -> None:
         """Note that an operator is called, look at all bounds, and do what the spec plans."""
@@ -428,8 +468,12 @@ class Run:
         """Fail a try that is to fail; return whether it is to hang instead."""
         if scope.attempt == 1:
             self.begun[node, scope.conversation].append(text)
+        if node in self.spec.commits:
+            here = (node, scope.conversation, scope.turn)
+            self.states[here].append((list(scope.state), text))
+            scope.state.append(text)
         retry = self.spec.retries.get(node)
-        if retry is None or scope.attempt > retry.failing(node, text):
+        if retry is None or not self.fails(node, text, scope):
             return False
         if breaks_off(self.spec, node, text):
             return False
@@ -437,6 +481,11 @@ class Run:
         if retry.how == "hangs" and self.spec.nodes[node].kind in ("wait", "wait_list", "stream"):
             return True
         raise ConnectionError(text)
+
+    def fails(self, node: str, text: str, scope: Scope) -> bool:
+        """Say whether a try is to fail."""
+        retry = self.spec.retries.get(node)
+        return retry is not None and scope.attempt <= retry.failing(node, text)
 
     def bury(self, letter: DeadLetter) -> None:
         """Note a dead letter."""
@@ -641,9 +690,10 @@ def _queue(node: NodeSpec, spec: GraphSpec) -> int:
     """Return a queue capacity that has the places which its kind needs."""
     if node.kind == "join":
         return node.queue_capacity * len(node.before) * spec.conversations
-    if node.kind == "loop":
-        return node.queue_capacity + node.workers * RETURNS
-    return node.queue_capacity
+    places = node.queue_capacity
+    if any(before in spec.commits and how is None for before, how in node.before):
+        places = max(places, MOST_OUTPUTS)
+    return places + node.workers * RETURNS if node.kind == "loop" else places
 
 
 def _add(builder: PlanBuilder, name: str, node: NodeSpec, noted: Run, payload: Any) -> None:
@@ -651,9 +701,9 @@ def _add(builder: PlanBuilder, name: str, node: NodeSpec, noted: Run, payload: A
     builder.node(
         name,
         make,
-        max_outputs=2,
+        max_outputs=MOST_OUTPUTS if name in noted.spec.commits else 2,
         queue_capacity=_queue(node, noted.spec),
-        workers=node.workers if node.kind != "keep" else 1,
+        workers=noted.spec.workers(name),
         reorder_capacity=node.reorder_capacity,
         overflow=node.overflow,
         **_policy(name, node, noted.spec),
@@ -666,6 +716,8 @@ def _policy(name: str, node: NodeSpec, spec: GraphSpec) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if name in spec.retries:
         made["retry"] = spec.retries[name].policy()
+    if name in spec.commits:
+        return made | {"state_mode": "transactional", "state": list}
     if name in spec.keys:
         return made | {"state_mode": "partitioned", "partition_key": spec.keys[name]}
     return made | {"state_mode": "serialized" if node.kind == "keep" else "stateless"}
@@ -697,7 +749,13 @@ def _process(  # noqa: C901, PLR0915 - one small function for each kind
         scope.emit(second)
         return first
 
+    def taken_back(text: str, scope: Scope) -> list[Any]:
+        """Return what a try sends before it fails, where that does not leave by itself."""
+        fails = name in noted.spec.commits and noted.fails(name, text, scope)
+        return outputs(text)[:1] if fails else []
+
     def generates(item: Any, scope: Scope) -> Iterator[Any]:
+        yield from taken_back(item.text, scope)
         noted.stumble(name, item.text, scope)
         noted.step(name, item.text)
         yield from cut(item.text)
@@ -711,6 +769,8 @@ def _process(  # noqa: C901, PLR0915 - one small function for each kind
         return made if node.kind == "wait_list" else made[0]
 
     async def streams(item: Any, scope: Scope) -> AsyncIterator[Any]:
+        for output in taken_back(item.text, scope):
+            yield output
         if noted.stumble(name, item.text, scope):
             await scope.sleep(60)
         noted.step(name, item.text)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from tests.runtime.engine.random_graphs import (
+    KINDS,
     GraphSpec,
     check_books,
     expected,
@@ -73,6 +74,8 @@ def test_a_failing_operator_ends_its_conversation_and_no_other(spec: GraphSpec) 
     # A detached edge may neither hold its sender nor drop what is not droppable: it fails.
     if "error" not in hows and (spec.is_droppable or not hows):
         assert outcomes["failed"] <= 1
+    if spec.fails_at is not None and noted.calls >= spec.fails_at:
+        assert outcomes["failed"] >= 1, "an operator has raised, and nobody was told"
 
 
 @given(graphs(blocks_only=False, with_turns=True, with_barge_ins=True))
@@ -255,6 +258,89 @@ def test_keys_keep_their_order_and_go_on_beside_each_other(spec: GraphSpec) -> N
     for (node, _), texts in noted.called.items():
         called[node].update(texts)
     assert called == expected(spec)
+
+
+@given(graphs(with_turns=True, with_retries=True, with_commits=True, with_keys=True))
+@settings(max_examples=200)
+def test_transactions_neither_lose_nor_double_an_event(spec: GraphSpec) -> None:
+    """What a failed try had sent is not heard; what succeeds at last is, once and as a whole."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed"
+    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for (node, _), texts in noted.called.items():
+        called[node].update(texts)
+    assert called == expected(spec)
+
+
+@given(graphs(with_commits=True, kinds=(*KINDS[:-1], "loop", "loop")))
+@settings(max_examples=100)
+def test_transactions_go_round_in_loops(spec: GraphSpec) -> None:
+    """Whatever stands before or behind it, a commit neither loses nor doubles an event."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed"
+    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for (node, _), texts in noted.called.items():
+        called[node].update(texts)
+    assert called == expected(spec)
+
+
+@given(
+    graphs(
+        blocks_only=False,
+        with_cancels=True,
+        with_turns=True,
+        with_barge_ins=True,
+        with_retries=True,
+        with_commits=True,
+        thens=("fail", "skip", "dead_letter"),
+    )
+)
+@settings(max_examples=250)
+def test_every_try_begins_with_what_was_committed_before_it(spec: GraphSpec) -> None:
+    """A try that failed, hung or was given up has left the state as it was, whoever cancels."""
+    noted = run(spec)
+
+    check_books(noted)
+    for (node, _, _), begun in noted.states.items():
+        committed: list[str] = []
+        for number, (state, text) in enumerate(begun):
+            assert state == committed, (node, begun)
+            is_last_try = number + 1 == len(begun) or begun[number + 1][1] != text
+            retry = spec.retries.get(node)
+            if is_last_try and (retry is None or not retry.gives_up(node, text)):
+                committed.append(text)
+
+
+@given(graphs(with_retries=True, with_commits=True))
+@settings(max_examples=100)
+def test_a_transaction_leaves_as_a_whole(spec: GraphSpec) -> None:
+    """Nothing else of the node stands in the log between the outputs of one event."""
+    noted = run(replace(spec, is_logged=True))
+
+    for name in spec.commits:
+        times: dict[tuple[str, str], set[float]] = {}
+        for record in noted.log:
+            if (
+                record["record"] == "emitted"
+                and record["node"] == name
+                and record["port"] != "dead"
+            ):
+                text = record["payload"]["text"].rpartition(">")[0]
+                times.setdefault((record["conversation"], text), set()).add(record["at"])
+        assert all(len(each) == 1 for each in times.values())
+
+
+@given(graphs(with_cancels=True, with_failures=True, with_retries=True, with_commits=True))
+@settings(max_examples=40)
+def test_transactions_are_the_same_in_each_run(spec: GraphSpec) -> None:
+    """Plan and seed decide everything, commits too."""
+    spec = replace(spec, is_logged=True)
+
+    assert run(spec).log == run(spec).log
 
 
 @given(graphs(with_holds=True, with_tunings=True))

@@ -89,8 +89,8 @@ def policies_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF303: a policy is valid, but this build cannot honour it, and will not ignore it.
 
     Why: A policy that is written and not kept is worse than none: you would rely on it.
-    For example: a node with "policy": {"state": "transactional"} in a version that cannot
-        commit.
+    For example: a node with "policy": {"side_effects": "speculative"} in a version that cannot
+        take an effect back.
     Remedy: leave the member out, or use a newer AiFlow.
     """
     found = Finding("AF303")
@@ -266,6 +266,8 @@ def sources_have_no_queue(resolved: Resolved) -> Iterator[Diagnostic]:
     found = Finding("AF310")
     for node in resolved.nodes.values():
         given = [name for name in _ONLY_WITH_A_QUEUE if name in node.node.policy]
+        if node.policy and node.policy.state is State.TRANSACTIONAL:
+            given.append("state")
         if node.is_source and node.policy and given:
             yield found.warning(
                 "node {node} is a source and takes no events, so {fields} has no effect",
@@ -291,8 +293,6 @@ def _with_policy(resolved: Resolved) -> Iterator[tuple[ResolvedNode, Policy]]:
 
 def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, object]]:
     """Yield the members whose value this build has no machinery for."""
-    if policy.state is State.TRANSACTIONAL:
-        yield "state", policy.state.value
     if node.side_effects is SideEffects.SPECULATIVE:
         yield "side_effects", SideEffects.SPECULATIVE.value
     if policy.speculative_capacity:

@@ -116,7 +116,8 @@ def speculation_can_be_committed(resolved: Resolved) -> Iterator[Diagnostic]:
 def transactions_have_places(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF314: a transactional node may have more outputs at once than fit into a queue behind it.
 
-    A transaction is committed when all its outputs have places in every strict branch.
+    A transaction is committed when all its outputs have places in every strict branch. A join
+    takes one event after the other by each input, so a transaction before it may have but one.
 
     Why: Such a transaction would wait for places that the queue does not have, for good.
     For example: a transactional retrieve with a limit of 20 passages before a node with
@@ -128,11 +129,24 @@ def transactions_have_places(resolved: Resolved) -> Iterator[Diagnostic]:
         node, behind = resolved.nodes[edge.source.node], resolved.nodes[edge.target.node]
         if not _is_transactional(node) or not _is_strict_output(edge) or behind.policy is None:
             continue
+        if edge.feedback is not None:
+            continue  # what comes back has places of its own
         outputs = _most_outputs(node)
-        ports = len({each.target.port for each in behind.incoming})
-        places = behind.policy.queue_capacity // ports
-        wanted = outputs * ports
-        if outputs > places:
+        kept = sum(_returns(each) for each in behind.incoming)
+        ports = len({each.target.port for each in behind.incoming if each.feedback is None})
+        places = (behind.policy.queue_capacity - kept) // ports
+        wanted = outputs * ports + kept
+        if outputs > 1 and _joins(behind):
+            yield found.error(
+                "node {node} joins, so it takes one event after the other from {sender}, which may"
+                " commit {outputs} at once",
+                "put a node between them, or lower what one event of {sender} brings forth",
+                node=behind.id,
+                edge=edge.id,
+                sender=node.id,
+                outputs=outputs,
+            )
+        elif outputs > places:
             yield found.error(
                 "node {node} has a place for {places} events from {sender}, which may commit"
                 " {outputs} at once",
@@ -212,6 +226,19 @@ def _is_transactional(node: ResolvedNode) -> bool:
 
 def _is_strict_output(edge: Edge) -> bool:
     return edge.fanout != "detached" and edge.source.port != DEAD_PORT.name
+
+
+def _returns(edge: Edge) -> int:
+    """Return the places that are kept for what comes back over an edge."""
+    limits = edge.feedback
+    return limits.credit * limits.max_returns if limits and edge.fanout != "detached" else 0
+
+
+def _joins(node: ResolvedNode) -> bool:
+    if node.operator is None:
+        return False
+    joining, _ = made(node.operator.joins)
+    return joining is not None
 
 
 def _most_outputs(node: ResolvedNode) -> int:
