@@ -120,8 +120,7 @@ def test_parts_are_told_apart_behind_a_merge_and_forgotten_in_time() -> None:
                 sizes.append(len(parts))
 
         def put_tap() -> None:
-            session._edges["m.out>k.in"].tap = Look()
-            session._refresh_routes(session._edges["m.out>k.in"])
+            session._look_inside()._watchers.add("m.out>k.in", Look())
 
         task = asyncio.ensure_future(session.run())
         await asyncio.sleep(0)
