@@ -34,7 +34,7 @@ SOURCES = 16
 GAP_EVENTS = 20_000
 #: What the design asks for: gaps, and the speed of another loop by that of asyncio's.
 GAP_MS, LONGEST_GAP_MS = 16, 50
-SLOWEST_LOOP = 0.9
+STUDIO, SLOWEST_LOOP = "qasync", 0.9
 #: First tokens of a run, each of a conversation of its own, and nodes that they pass.
 FIRST_TOKENS = 300
 IDLE_NODES = 5
@@ -128,9 +128,10 @@ def _speed_of_loop(name: str, runs: int, factory: LoopFactory, standard: LoopFac
         (_cost(MANY // 10, 1, standard), _cost(MANY // 10, 1, factory)) for _ in range(5 * runs)
     ]
     ratio = statistics.median(theirs / its for theirs, its in pairs)
-    return Figure(
-        "speed, by that on asyncio", name, round(ratio, 3), "×", "≥ 0.9", ratio >= SLOWEST_LOOP
-    )
+    what = "speed, by that on asyncio"
+    if name != STUDIO:
+        return Figure(what, name, round(ratio, 3), "×")
+    return Figure(what, name, round(ratio, 3), "×", f"≥ {SLOWEST_LOOP}", ratio >= SLOWEST_LOOP)
 
 
 def _gaps(name: str, runs: int, factory: LoopFactory) -> Iterator[Figure]:
@@ -199,7 +200,7 @@ class _Firsts(Payloads):
 def _first_tokens(name: str, runs: int, factory: LoopFactory) -> Iterator[Figure]:
     """Yield the time from a model's first token to the same token processed at the sink."""
     found = [_delays(factory) for _ in range(runs)]
-    wanted_ms = {"asyncio": 0.3, "qasync": 0.5}.get(name)
+    wanted_ms = {"asyncio": 0.3, STUDIO: 0.5}.get(name)
     what = f"TTFPT − model TTFT through {IDLE_NODES} idle nodes"
     middle = statistics.median(statistics.median(delays) for delays in found)
     p99 = statistics.median(_p99(delays) for delays in found)

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiflow.bench.engine import Row, rows
 from aiflow.bench.figures import Figure, figures
+from aiflow.bench.peers import PeerRow, peer_rows
 from aiflow.cli import compare
 from aiflow.cli.console import complain, put, put_json, say
 from aiflow.cli.exits import Exit, UsageError, unwritable
@@ -17,6 +18,9 @@ _MOST_RUNS = 1000
 _HEAD = (
     f"{'case':<56} {'loop':<8} {'q':>3} {'hops':>4} {'k':>2} {'µs/event':>9} {'by hand':>9}"
     f" {'ratio':>7} {'wanted':>8}"
+)
+_PEERS_HEAD = (
+    f"{'framework':<34} {'version':<9} {'q':>3} {'µs/event':>9} {'by AiFlow':>9} {'MaxQ':>6}"
 )
 
 
@@ -35,10 +39,16 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     engine.add_argument(
         "--runs", type=int, default=5, metavar="N", help="runs of each side, medians are taken"
     )
-    engine.add_argument("--out", metavar="DIR", help="write engine.json there too")
+    engine.add_argument("--out", metavar="DIR", help="write engine.json, or peers.json, there too")
     engine.add_argument("--json", action="store_true", help="print one JSON object")
     engine.add_argument(
         "--full", action="store_true", help="every case on every loop, ten times as long"
+    )
+    engine.add_argument(
+        "--peers",
+        action="store_true",
+        help="measure other frameworks on the same work instead; they are installed with"
+        ' "aiflow-runtime[peers]"',
     )
     engine.set_defaults(command=bench_engine)
     compare.add_to(measures, common)
@@ -50,6 +60,8 @@ def bench_engine(options: argparse.Namespace) -> int:
         raise UsageError(f"--runs is {options.runs}; it must be 1 to {_MOST_RUNS}")
     out = _folder(options.out)
     tell = say if options.json else put
+    if options.peers:
+        return _bench_peers(options, out)
     tell(_HEAD)
     measured, found = [], []
     for row in rows(options.runs, full=options.full):
@@ -64,10 +76,7 @@ def bench_engine(options: argparse.Namespace) -> int:
         "rows": [row.to_dict() for row in measured],
         "figures": [figure.to_dict() for figure in found],
     }
-    if options.json:
-        put_json(result)
-    if out is not None:
-        _write(out / "engine.json", result)
+    _keep(options, out, "engine.json", result)
     if faulty := [row for row in measured if row.lost or row.order_violations]:
         first = faulty[0]
         complain(
@@ -76,6 +85,36 @@ def bench_engine(options: argparse.Namespace) -> int:
         )
         return Exit.FAILED
     return Exit.DONE
+
+
+def _bench_peers(options: argparse.Namespace, out: Path | None) -> int:
+    """Measure the other frameworks and print; what they lose is theirs and no failure."""
+    tell = say if options.json else put
+    tell(_PEERS_HEAD)
+    measured = []
+    for row in peer_rows(options.runs):
+        measured.append(row.to_dict())
+        tell(_peer_line(row))
+    _keep(options, out, "peers.json", {"rows": [], "figures": [], "peers": measured})
+    return Exit.DONE
+
+
+def _peer_line(row: PeerRow) -> str:
+    start = f"{row.name:<34} {row.version:<9} {'–' if row.q is None else row.q:>3}"
+    if row.reason:
+        return f"{start}  n/a: {' '.join(row.reason.split())}"
+    faults = f"  {row.lost} lost, {row.order_violations} out of order"
+    return f"{start} {row.us_per_event:>9.2f} {row.by_aiflow:>8.2f}× {row.max_q:>6}" + (
+        faults if row.lost or row.order_violations else ""
+    )
+
+
+def _keep(options: argparse.Namespace, out: Path | None, name: str, result: object) -> None:
+    """Print the result and write it, where that is asked for."""
+    if options.json:
+        put_json(result)
+    if out is not None:
+        _write(out / name, result)
 
 
 def _line(row: Row) -> str:

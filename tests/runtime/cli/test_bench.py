@@ -10,6 +10,7 @@ import pytest
 
 from aiflow.bench.engine import Row
 from aiflow.bench.figures import Figure
+from aiflow.bench.peers import PeerRow
 from aiflow.cli import bench, main
 
 ROW = Row("sync, inline, one output per input", "asyncio", 8, 4, 1, 1, 2.5, 9.0, 3.6, 0, 0, 3.0)
@@ -71,6 +72,25 @@ def test_a_lost_event_fails_the_measuring(
     captured = capsys.readouterr()
     assert "3 lost" in captured.out
     assert "suspending at q = 1 on uvloop" in captured.err
+
+
+def test_a_peer_that_is_missing_is_a_line_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It fails nothing; the others have their figures, on the terminal and in the file."""
+    rows = [
+        PeerRow("AiFlow", "", 8, 9.5, 1.0, 9, 0, 0),
+        PeerRow("Another", "", None, reason="not installed; pip install it"),
+    ]
+    monkeypatch.setattr(bench, "peer_rows", lambda runs: iter(rows))
+
+    assert main(["bench", "engine", "--peers", "--out", str(tmp_path)]) == 0
+
+    _, ours, other = capsys.readouterr().out.splitlines()
+    assert ours.split() == ["AiFlow", "8", "9.50", "1.00×", "9"]
+    assert other.split(maxsplit=2) == ["Another", "–", "n/a: not installed; pip install it"]
+    written = json.loads((tmp_path / "peers.json").read_text("utf-8"))
+    assert written["peers"] == [row.to_dict() for row in rows]
 
 
 @pytest.mark.parametrize(
