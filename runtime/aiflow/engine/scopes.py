@@ -142,6 +142,10 @@ class EngineScope(Scope):
         """Say who takes from now on what the operator emits beside its result."""
         self._emit = emit
 
+    def keep_to(self, keep: Callable[[int | None], None]) -> None:
+        """Say who is told from now on which sequence the operator keeps back."""
+        self._keep = keep
+
     def fork(self, emit: Callable[[object, str | None], None]) -> EngineScope:
         """Return a scope of its own for a call that runs beside others of the lane.
 

@@ -4,8 +4,9 @@ An operator is handed a copy of its state and works on that. Its outputs are kep
 returns them, until it has come to its end; a try that fails, runs out of time or is cancelled
 leaves the state as it was, and nothing of it has left. The event is committed at the head of
 the order, when there is a place for every output in every strict branch: in one step all
-outputs are on their edges and the copy is the state. Until then no other event of the turn
-begins at the node, because it would begin with a state that may never be.
+outputs are on their edges and the copy is the state. What the operator says to keep back counts
+from then on, too. Until then no other event of the turn begins at the node, because it would
+begin with a state that may never be.
 
 A copy costs as much as the state is large; `Operator.copy_state` says how it is made. Handing in
 the state itself and taking the changes back would need an operator that can undo them.
@@ -46,6 +47,8 @@ def begin_transaction(call: Call, at: float) -> bool:
         call_failed(call, reason, at)
         return False
     trial.outputs = []
+    trial.keeps = None
+    call.scope.keep_to(trial.keep)
     return True
 
 
@@ -86,7 +89,10 @@ def end_transaction(call: Call) -> None:
 
 
 def _commit_state(call: Call) -> None:
-    call.lane.scope.state = call.scope.state
+    lane, trial = call.lane, call.trial
+    lane.scope.state = call.scope.state
+    if trial is not None and trial.keeps is not None:
+        lane.keep(*trial.keeps)
 
 
 class Transaction:

@@ -19,6 +19,8 @@ class Trial:
         over: why the try at hand has been ended from outside, None where it has not.
         key: what keeps its state apart, where the node's state is partitioned.
         outputs: the way and payload of each output of a transaction that is open, else None.
+        keeps: the lowest sequence that its operator says to keep, in a tuple; None where it has
+            said nothing.
     """
 
     __slots__ = (
@@ -28,6 +30,7 @@ class Trial:
         "is_due",
         "is_given_up",
         "is_waiting",
+        "keeps",
         "key",
         "outputs",
         "over",
@@ -45,3 +48,8 @@ class Trial:
         self.over: BaseException | None = None
         self.key: Any = None
         self.outputs: list[tuple[Any, Any]] | None = None
+        self.keeps: tuple[int | None] | None = None
+
+    def keep(self, sequence: int | None) -> None:
+        """Note the lowest sequence that the operator keeps if this try comes to its end."""
+        self.keeps = (sequence,)

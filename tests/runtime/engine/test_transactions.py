@@ -377,6 +377,34 @@ def test_a_join_may_be_transactional_itself() -> None:
     assert seen == [(0,), (0, 1), (0, 1, 2)]
 
 
+def test_what_a_failed_try_says_to_keep_back_counts_for_nothing() -> None:
+    """Else a join would believe that nothing more can come of what is still kept."""
+    kept: list[int | None] = []
+
+    def process(payload: int, scope: Scope) -> int | None:
+        kept.append(lane().keep_from)
+        if payload < 2:
+            scope.keep_from(0)
+            return None
+        scope.keep_from(None)
+        if scope.attempt == 1:
+            raise ConnectionError
+        return payload
+
+    def lane() -> Any:
+        (turn,) = session._conversations.turns()
+        return turn.lanes["n"]
+
+    builder = PlanBuilder().source("s", range(4))
+    builder.node("n", process, state=list, state_mode="transactional", retry=AGAIN)
+    builder.sink("k", print).chain("s", "n", "k")
+    session = Session(builder.build())
+
+    run_virtual(session.run())
+
+    assert kept == [None, 0, 0, 0, None, None]
+
+
 def test_more_outputs_than_declared_fail_and_say_what_to_do() -> None:
     """They would find no place behind it."""
 
