@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from aiflow.graph.shipped import graphs_dir
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+RUNTIME = (ROOT / "runtime" / "README.md").read_text(encoding="utf-8")
 DEMO = graphs_dir() / "examples" / "slow-speech.aiflow.json"
 
 
@@ -90,3 +94,29 @@ def test_the_figures_of_the_strategies_are_those_of_a_run(
     assert said.split(" s")[0] == f"{report['duration_s']:.1f}"
     if drops := sum(report["nodes"]["speech"]["dropped"].values()):
         assert f"{drops} of {report['nodes']['speech']['received']} chunks" in said
+
+
+RUNTIME = (ROOT / "runtime" / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_operator_of_the_runtimes_readme_passes_its_own_tests(tmp_path: Path) -> None:
+    """Class and test as they are printed, in a project of their own."""
+    files = {
+        name: text
+        for name, text in re.findall(r"```python\n# ([\w/]+\.py)\n(.*?)```", RUNTIME, re.DOTALL)
+        if name in ("my_package/echo.py", "test_echo.py")
+    }
+    for name, text in files.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert len(files) == 2
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout

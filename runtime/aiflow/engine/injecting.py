@@ -59,6 +59,15 @@ def payload_of(value: object) -> Any:  # noqa: ANN401 - any payload
         raise EngineError(f"this is no {kind}: {error}") from error
 
 
+def misfit(payload: object, wanted: PortType) -> PortType | None:
+    """Return the type of a payload that a port does not take; None where it may.
+
+    Of a plug-in's payload only its operators know.
+    """
+    given = _TYPES.get(type(payload)) if isinstance(payload, Payload) else None
+    return None if given is None or wanted.accepts(given) else given
+
+
 def inject(
     edge: EdgeState, turns: Iterable[Turn], payload: object, conversation: str | None, number: int
 ) -> None:
@@ -76,9 +85,8 @@ def inject(
     """
     payload = payload_of(payload)
     wanted = edge.plan.type
-    given = _TYPES.get(type(payload)) if isinstance(payload, Payload) else None
-    # Of a plug-in's payload only its operators know, and what Control says all may hear.
-    if given is not None and given != types.CONTROL and not wanted.accepts(given):
+    # What Control says all may hear.
+    if (given := misfit(payload, wanted)) is not None and given != types.CONTROL:
         raise EngineError(f"edge {edge.id} carries {wanted}, and a {given} is none")
     lane = _lane(edge, turns, conversation)
     event = Context(
