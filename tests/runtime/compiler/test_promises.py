@@ -144,6 +144,38 @@ def test_a_detached_edge_need_not_hold_a_transaction() -> None:
     assert not found(edits.set_fanout(made, "middle.out>drain.in", "detached"), "AF314")
 
 
+@pytest.mark.parametrize(("places", "is_told"), [(6, True), (7, False)])
+def test_a_loop_keeps_places_that_no_transaction_gets(places: int, is_told: bool) -> None:
+    """Four are kept for what comes back, so three outputs at once want seven."""
+    made = graph(
+        "spring.out>many.left",
+        "many.out>a.in",
+        "a.out>b.in",
+        "b.out>a.in",
+        "b.out>drain.in",
+        spring={"operator": "spring", "params": {"limit": 1}},
+        many={"operator": "both", "policy": {"state": "transactional"}},
+        a={"operator": "pass", "policy": {"queue_capacity": places}},
+        b="pass",
+        drain="drain",
+    )
+    made = edits.set_feedback(made, "b.out>a.in", Feedback(credit=2, max_returns=2, hops=4))
+
+    assert bool(found(made, "AF314")) == is_told
+    if is_told:
+        assert mended(made, "AF314").nodes["a"].policy["queue_capacity"] == 7
+
+
+def test_a_source_has_no_transactions() -> None:
+    """It takes no events, so nothing of it could be committed together."""
+    made = edits.merge_policy(chain(), "spring", {"state": "transactional"})
+
+    (finding,) = found(made, "AF310")
+
+    assert finding.field == "state"
+    assert not found(mended(made, "AF310"), "AF310")
+
+
 @pytest.mark.parametrize(
     ("overflow", "is_told"),
     [("drop_oldest", True), ("drop_newest", True), ("error", False), ("block", False)],
