@@ -75,7 +75,7 @@ def measure(
         base: folder that relative paths start from.
         text: what is asked in place of prompts; None leaves them.
     """
-    ended = [_run(way.plan, seed, is_virtual, base, text) for seed in range(runs)]
+    ended = [run_once(way.plan, seed, is_virtual, base, text) for seed in range(runs)]
     last = ended[-1]
     found = bottleneck(None, last, Facts.of_plan(way.plan))
     failed = next((each for each in ended if each.phase != "completed"), None)
@@ -89,21 +89,25 @@ def measure(
         duration_s=statistics.median(each.at - each.started_at for each in ended),
         bound=last.bound,
         max_in_flight=statistics.median_high(each.max_in_flight for each in ended),
-        max_queue=statistics.median_high(_max_queue(each) for each in ended),
+        max_queue=statistics.median_high(longest_queue(each) for each in ended),
         dropped=statistics.median_high(_dropped(each) for each in ended),
         bottleneck=None if found is None else found.node,
         error=None if failed is None else failed.error,
     )
 
 
-def _run(plan: Plan, seed: int, is_virtual: bool, base: Path | None, text: str | None) -> Snapshot:
+def run_once(
+    plan: Plan, seed: int, is_virtual: bool, base: Path | None = None, text: str | None = None
+) -> Snapshot:
+    """Run a plan to its end and return the last snapshot; see `measure`."""
     session = Session(plan, seed=seed, base=base, inputs=text)
     factory = VirtualLoop if is_virtual else asyncio.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         return runner.run(session.run())
 
 
-def _max_queue(snapshot: Snapshot) -> int:
+def longest_queue(snapshot: Snapshot) -> int:
+    """Return the most events that waited in any one queue."""
     return max((node.max_depth for node in snapshot.nodes.values()), default=0)
 
 

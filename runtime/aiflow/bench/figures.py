@@ -152,17 +152,18 @@ def _gaps_of_run(factory: LoopFactory) -> list[float]:
     async def watched() -> list[float]:
         loop = asyncio.get_running_loop()
         seen = [time.thread_time()]
+        is_over = False
 
         def look() -> None:
-            nonlocal handle
             seen.append(time.thread_time())
-            handle = loop.call_soon(look)
+            if not is_over:
+                loop.call_soon(look)
 
-        handle = loop.call_soon(look)
+        loop.call_soon(look)
         try:
             await Session(_sources()).run()
         finally:
-            handle.cancel()
+            is_over = True
         return [(after - before) * 1e3 for before, after in itertools.pairwise(seen)]
 
     with asyncio.Runner(loop_factory=factory) as runner:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from aiflow.bench.engine import Row, rows
 from aiflow.bench.figures import Figure, figures
 from aiflow.bench.peers import PeerRow, peer_rows
-from aiflow.cli import compare
+from aiflow.cli import bench_paper, compare
 from aiflow.cli.console import complain, put, put_json, say
-from aiflow.cli.exits import Exit, UsageError, unwritable
+from aiflow.cli.exits import Exit, UsageError
+from aiflow.cli.results import folder, write
 
 _MOST_RUNS = 1000
 _HEAD = (
@@ -51,6 +51,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         ' "aiflow-runtime[peers]"',
     )
     engine.set_defaults(command=bench_engine)
+    bench_paper.add_to(measures, common)
     compare.add_to(measures, common)
 
 
@@ -58,7 +59,7 @@ def bench_engine(options: argparse.Namespace) -> int:
     """Measure and print; a lost event or a broken order is a failure."""
     if not 1 <= options.runs <= _MOST_RUNS:
         raise UsageError(f"--runs is {options.runs}; it must be 1 to {_MOST_RUNS}")
-    out = _folder(options.out)
+    out = folder(options.out)
     tell = say if options.json else put
     if options.peers:
         return _bench_peers(options, out)
@@ -114,7 +115,7 @@ def _keep(options: argparse.Namespace, out: Path | None, name: str, result: obje
     if options.json:
         put_json(result)
     if out is not None:
-        _write(out / name, result)
+        write(out / name, result)
 
 
 def _line(row: Row) -> str:
@@ -131,21 +132,3 @@ def _figure_line(figure: Figure) -> str:
     wanted = figure.wanted + ("  not met" if figure.is_met is False else "")
     value = f"{figure.value:,.4g} {figure.unit}"
     return f"{figure.name:<64} {figure.loop:<8} {value:>12}  {wanted}".rstrip()
-
-
-def _folder(name: str | None) -> Path | None:
-    """Return the folder for the results, made if need be: before minutes are spent."""
-    if name is None:
-        return None
-    try:
-        Path(name).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(name, error) from error
-    return Path(name)
-
-
-def _write(path: Path, result: object) -> None:
-    try:
-        path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise unwritable(str(path), error) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ from aiflow.analysis.compare import Row, Way, measure
 from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.check import finding_line
 from aiflow.cli.console import complain, put, put_json, say
-from aiflow.cli.exits import Exit, UsageError, unwritable
+from aiflow.cli.exits import Exit, UsageError
 from aiflow.cli.files import read_graph
+from aiflow.cli.results import folder, write
 from aiflow.cli.settings import is_policy_member, with_settings
 from aiflow.compiler.compile import Compiled
 from aiflow.compiler.compile import compile as compile_graph
@@ -69,7 +69,7 @@ def compare(options: argparse.Namespace) -> int:
     ways, base = _ways(options)
     if ways is None:
         return Exit.FAILED
-    out = _folder(options.out)
+    out = folder(options.out)
     tell = say if options.json else put
     labels = [_label(way.plan.strategy, way.settings.items()) for way in ways]
     width = max(map(len, labels))
@@ -85,7 +85,7 @@ def compare(options: argparse.Namespace) -> int:
     if options.json:
         put_json(result)
     if out is not None:
-        _write(out / "compare.json", result)
+        write(out / "compare.json", result)
     failed = [label for row, label in zip(rows, labels, strict=True) if row.status != "completed"]
     if failed:
         first = next(row for row in rows if row.status != "completed")
@@ -149,21 +149,3 @@ def _cells(row: Row) -> str:
         *(f"{row.max_queue:,}", f"{row.dropped:,}", row.bottleneck or "–"),
     )
     return "  ".join(f"{cell:>11}" for cell in cells)
-
-
-def _folder(name: str | None) -> Path | None:
-    """Return the folder for the results, made if need be: before anything runs."""
-    if name is None:
-        return None
-    try:
-        Path(name).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(name, error) from error
-    return Path(name)
-
-
-def _write(path: Path, result: object) -> None:
-    try:
-        path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise unwritable(str(path), error) from error
