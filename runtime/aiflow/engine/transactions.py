@@ -21,6 +21,7 @@ from typing import Any
 
 from aiflow.engine.cells import Call, EdgeState, Event, Lane, Route
 from aiflow.engine.delivery import accept, append, has_room, send_back, tell
+from aiflow.engine.gates import kept_for
 from aiflow.engine.retrying import call_failed
 from aiflow.engine.settling import leave
 from aiflow.engine.waiting import is_awaited
@@ -172,7 +173,8 @@ def _one_way(route: Route, taken: dict[Route, int]) -> Route:
 
     def load(way: Route) -> int:
         guardians = [lane.guardian for _, lane in way.hops]
-        return taken.get(way, 0) + max(each.depth + each.dispatched for each in guardians)
+        busy = max((each.depth + each.dispatched for each in guardians), default=0)
+        return taken.get(way, 0) + busy
 
     ways = route.choices[route.turn :] + route.choices[: route.turn]
     way = min(ways, key=load)
@@ -210,7 +212,7 @@ def _fits(lane: Lane, edge: EdgeState, events: Sequence[Event]) -> bool:
     """Say whether the queue has places for all events together.
 
     One whose turn has nothing waiting takes what it needs, also of what is kept for others; else
-    as many are kept for each other open conversation, where there are enough for all.
+    each other open conversation keeps as many as it takes, where there are enough for all.
     """
     guardian, wanted = lane.guardian, len(events)
     if wanted == 1:
@@ -223,10 +225,8 @@ def _fits(lane: Lane, edge: EdgeState, events: Sequence[Event]) -> bool:
     depth = guardian.depth + wanted
     if depth > capacity or not (guardian.is_limited and lane.depth):
         return depth <= capacity
-    active = guardian.kernel.active
-    waiting = {other.turn.conversation for other in guardian.ready}
-    others = max(0, active - len(waiting))
-    return depth + others * (wanted if active * wanted <= capacity else 1) <= capacity
+    others = [each.depth for each in guardian.ready if each is not lane]
+    return depth + kept_for(others, guardian.kernel.active, wanted, capacity) <= capacity
 
 
 def _put(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:

@@ -441,6 +441,8 @@ class Worker(Later):
                     return
                 guardian.emitted += 1
                 guardian.blocked.fine += 1
+                if call.is_settled:
+                    return  # its output came back to its own node once too often
         spent = call.spent_s + at - call.started_at
         service = lane.service
         service.sum_s += spent

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from aiflow.engine.session import Session
 from aiflow.events import Message
+from aiflow.graph.model import Feedback
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.builtin.partition import Partition, PartitionParams
 from aiflow.operators.scope import Scope
@@ -115,3 +116,18 @@ def test_a_log_tells_the_port_that_was_taken(is_logged: bool) -> None:
     assert seen == ["a", "b", "b", "b", "a"]
     ports = [line.partition('"port":"')[2][0] for line in lines if '"node":"p","port"' in line]
     assert Counter(ports) == (Counter(seen) if is_logged else Counter())
+
+
+@pytest.mark.parametrize("state", [None, "transactional"])
+def test_a_way_that_only_leads_back_does_not_break_the_engine(state: str | None) -> None:
+    """Nobody is busy behind a feedback edge; the others leave by the way ahead."""
+    policy = {} if state is None else {"state": state}
+    builder = PlanBuilder(1).source("s", [Message(str(number)) for number in range(4)])
+    builder.operator("p", Partition(PartitionParams(mode="room")), **policy)
+    builder.sink("k", str).edge("s", "p").edge("p.a", "k")
+    builder.edge("p.b", "p", feedback=Feedback(1, 1, 9))
+
+    snapshot = run(builder)
+
+    assert snapshot.phase == "completed"
+    assert snapshot.nodes["k"].received == 4

@@ -78,6 +78,25 @@ def test_a_node_may_lead_back_to_itself() -> None:
     assert seen == ["over", "over"]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_output_that_fails_its_own_node_does_not_break_the_engine(workers: int) -> None:
+    """A call that waits sends its only output back to itself once too often, and is settled so."""
+
+    async def on(number: int, scope: Scope) -> int:
+        await scope.sleep(1.0)
+        return number
+
+    builder = PlanBuilder(1).source("s", [7, 8]).node("a", on, workers=workers)
+    builder.edge("s", "a").edge("a", "a", feedback=Feedback(1, 1, 3))
+    snapshot = run(builder)
+
+    assert snapshot.phase == "failed"
+    assert "raise hops" in str(snapshot.error)
+    assert snapshot.in_flight == 0
+    counts = snapshot.nodes["a"]
+    assert counts.received == counts.processed + counts.failed + counts.cancelled
+
+
 def test_what_comes_back_is_served_before_what_is_new() -> None:
     """Though the new had waited longer."""
     called: list[int] = []
