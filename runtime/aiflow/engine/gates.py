@@ -103,10 +103,8 @@ class Rows:
                 return False
         if not guardian.is_limited or not lane.queues[row] or row == self._ports:
             return True
-        # For each open turn that has nothing here as many are kept, where there are so many.
-        active = guardian.kernel.active
-        kept = (active - self.turns[row]) * (wanted if active * wanted <= places else 1)
-        return depth + kept <= places
+        others = [len(each.queues[row]) for each in guardian.ready if each is not lane]
+        return depth + kept_for(others, guardian.kernel.active, wanted, places) <= places
 
     def _has_bytes(self, lane: Lane, row: int, event: Event) -> bool:
         """Say whether a row has so many bytes left; one that is empty takes anything."""
@@ -170,3 +168,18 @@ class Rows:
         edge.taken += 1
         self.guardian.wait.record(at - since)
         return event, edge
+
+
+def kept_for(others: Sequence[int], active: int, wanted: int, places: int) -> int:
+    """Return the places that are kept for the other open conversations.
+
+    Args:
+        others: what each other lane that waits here has waiting.
+        active: open conversations, this one among them.
+        wanted: places that one takes at once; where there are not so many for each, one is kept
+            for each that has nothing.
+        places: how many there are.
+    """
+    share = wanted if active * wanted <= places else 1
+    without = max(0, active - 1 - len(others))
+    return without * share + sum(max(0, share - depth) for depth in others)

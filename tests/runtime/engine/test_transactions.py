@@ -263,6 +263,30 @@ def test_other_conversations_go_on_while_one_waits_for_places() -> None:
     assert done == ["c2:a", "c2:b", "c1:a", "c1:b"]
 
 
+@pytest.mark.parametrize("has_bytes", [False, True])
+def test_places_for_a_whole_transaction_are_kept_for_each_conversation(has_bytes: bool) -> None:
+    """With q = C × m one that cannot leave never keeps the other out of the queue."""
+    done: list[str] = []
+
+    def process(payload: str, scope: Scope) -> list[str]:
+        return [f"{scope.conversation}:{payload}{part}" for part in range(2)]
+
+    async def slow(payload: str, scope: Scope) -> None:
+        await scope.sleep(100.0 if payload.startswith("c1") else 0.1)
+        done.append(payload)
+
+    builder = PlanBuilder(2).source("s", ["a", "b"], conversations=2)
+    builder.node("n", process, max_outputs=2, state_mode="transactional", reorder_capacity=1)
+    limit = {"max_bytes": 1_000_000} if has_bytes else {}
+    builder.node("k", slow, queue_capacity=4, workers=2, outputs=(), **limit)
+    builder.chain("s", "n", "k")
+
+    snapshot = run_virtual(Session(builder.build()).run())
+
+    assert done == [f"c{number}:{each}" for number in (2, 1) for each in ("a0", "a1", "b0", "b1")]
+    assert snapshot.nodes["k"].max_depth <= 4
+
+
 def test_a_transaction_goes_to_each_port_that_its_outputs_name() -> None:
     """State and outputs of all ports are there in one step, in the order in which they came."""
     left: list[Any] = []
