@@ -1,0 +1,414 @@
+"""The faults: each is one line of the engine written otherwise, with what it would come to."""
+
+from __future__ import annotations
+
+from tests.runtime.engine.mutants.grafting import Mutant
+
+_BOOKS = "test_books_are_even_whatever_is_dropped_or_refused"
+_CALLS = "test_every_node_is_called_with_exactly_what_the_graph_makes"
+_CANCEL = "test_a_cancelled_turn_is_over_at_once_and_leaves_nothing"
+_ORDER = "test_events_leave_an_ordering_node_as_they_came"
+_TRIES = "test_tries_neither_lose_nor_double_an_event"
+_FLOWS = "test_joins_and_loops_get_exactly_what_the_graph_makes"
+_KEYS = "test_keys_keep_their_order_and_go_on_beside_each_other"
+_BEGINS = "test_every_try_begins_with_what_was_committed_before_it"
+
+MUTANTS = (
+    # Law 1: the bound
+    Mutant(
+        "a queue takes one event too many",
+        "memory beyond what the plan says",
+        _CALLS,
+        (("cells:Guardian.may_queue", "self.depth >= capacity", "self.depth > capacity"),),
+    ),
+    Mutant(
+        "one event too many is begun",
+        "more in the window than k + ρ",
+        "test_no_more_is_begun_than_workers_and_reorder_buffer_hold",
+        (
+            (
+                "delivery:take",
+                "guardian.dispatched >= guardian.window or",
+                "guardian.dispatched > guardian.window or",
+            ),
+        ),
+    ),
+    Mutant(
+        "one worker too many",
+        "an API is asked more often at once than it allows",
+        _CALLS,
+        (
+            (
+                "delivery:take",
+                "guardian.opened >= guardian.workers",
+                "guardian.opened > guardian.workers",
+            ),
+        ),
+    ),
+    Mutant(
+        "more conversations are open than C",
+        "the bound is kept for C of them",
+        "test_at_most_c_conversations_are_open_and_the_others_are_counted",
+        (
+            (
+                "conversations:Conversations.next",
+                "len(self.active) >= self._most",
+                "len(self.active) > self._most",
+            ),
+        ),
+    ),
+    # Law 2: accounting
+    Mutant(
+        "a call settles twice",
+        "one event is processed and cancelled (akka-core 22880)",
+        _CANCEL,
+        (
+            ("settling:settle", "if call.is_settled:", "if False:"),
+            ("calls:complete", "if call.is_settled:", "if False:"),
+            ("calls:advance", "while not call.is_settled:", "while True:"),
+            ("retrying:call_failed", "if call.is_settled:", "if False:"),
+        ),
+    ),
+    Mutant(
+        "a place is not freed",
+        "the node stands still after k + ρ events",
+        _CALLS,
+        (("settling:settle", "guardian.dispatched -= 1", "pass"),),
+    ),
+    Mutant(
+        "a worker is not given back",
+        "the node stands still after k events",
+        _CALLS,
+        (("settling:close_worker", "guardian.opened -= 1", "pass"),),
+    ),
+    Mutant(
+        "what is purged stays in the count",
+        "in_flight grows with every cancel",
+        _CANCEL,
+        (("failing:_purge", "leave(lane, purged)", "leave(lane, 0)"),),
+    ),
+    Mutant(
+        "a purged event is missing in its edge's books",
+        "an edge's figures do not add up",
+        _CANCEL,
+        (("failing:_purge", "entry[2].purged += 1", "pass"),),
+    ),
+    Mutant(
+        "a drop is not counted",
+        "a loss that nobody is told of",
+        _BOOKS,
+        (
+            (
+                "overflow:_count",
+                "guardian.dropped[reason] = guardian.dropped.get(reason, 0) + 1",
+                "pass",
+            ),
+        ),
+    ),
+    # Law 3: order
+    Mutant(
+        "the reorder buffer lets everybody out",
+        "tokens change places",
+        _ORDER,
+        (("calls:_may_leave", "not call.lane.guardian.keeps_order or", "True or"),),
+    ),
+    Mutant(
+        "a later sender overtakes one that waits",
+        "a full queue changes the order (cpython 83055)",
+        "test_waiting_senders_are_served_in_the_order_in_which_they_came",
+        (
+            ("waiting:is_awaited", "return lane.waiting > 0", "return False"),
+            ("delivery:_next_waiter", "in guardian.waiters:", "in reversed(guardian.waiters):"),
+        ),
+    ),
+    Mutant(
+        "the next head is not told that it is its turn",
+        "an ordered stage stalls (pekko 3009)",
+        _CALLS,
+        (
+            (
+                "settling:settle",
+                "if was_head and lane.calls and guardian.keeps_order:",
+                "if False:",
+            ),
+            ("workers:Worker._left_simply", "if calls and guardian.keeps_order:", "if False:"),
+        ),
+    ),
+    Mutant(
+        "a part gets the number of the one before",
+        "two outputs are the same to whoever counts",
+        "test_outputs_inherit_their_place_and_number_themselves",
+        (
+            ("calls:next_part", "lane.part += 1", "lane.part += 0"),
+            ("inline:pass_on", "lane.part = lane.part + 1", "lane.part"),
+        ),
+    ),
+    # Law 4 and 5: ends and gaps
+    Mutant(
+        "END comes before the data",
+        "the last words of an answer are lost",
+        _CALLS,
+        (
+            (
+                "ending:try_close",
+                "lane.is_closed or lane.dispatched or lane.depth",
+                "lane.is_closed",
+            ),
+        ),
+    ),
+    Mutant(
+        "a terminal is dropped",
+        "a stream's reader waits for ever (deer-flow 1689)",
+        _CANCEL,
+        (
+            (
+                "ending:_close",
+                "kernel.runlist.push(edge_ended, target, lane.terminal)",
+                "lane.terminal is Terminal.CANCEL"
+                " or kernel.runlist.push(edge_ended, target, lane.terminal)",
+            ),
+        ),
+    ),
+    Mutant(
+        "a turn ends twice at a node",
+        "whoever waits for the end is told again",
+        _CANCEL,
+        (("ending:_close", "lane.is_closed = True", "lane.is_closed = lane.is_dead"),),
+    ),
+    Mutant(
+        "what an operator kept back is not told",
+        "the last sentence is never spoken",
+        _CALLS,
+        (("ending:_tells", "return lane.terminal is Terminal.END", "return False"),),
+    ),
+    Mutant(
+        "a gap is missing",
+        "a filter in one branch stops the join behind the other",
+        _FLOWS,
+        (("waking:tell_joins", "for join in lane.joins:", "for join in ():"),),
+    ),
+    Mutant(
+        "a watermark is too early",
+        "a join lets an item go of which a part is still to come",
+        _FLOWS,
+        (
+            (
+                "watermarks:_own_mark",
+                "return min(arriving, pending - 1)",
+                "return min(arriving, pending)",
+            ),
+        ),
+    ),
+    Mutant(
+        "what an operator keeps does not hold the watermark",
+        "a join misses what a chunker holds",
+        "test_what_an_operator_keeps_holds_the_watermark_back",
+        (("watermarks:_own_mark", "if lane.keep_from is not None:", "if False:"),),
+    ),
+    Mutant(
+        "an error passes for an end",
+        "a failed run says that it completed",
+        "test_a_failing_operator_ends_its_conversation_and_no_other",
+        (("failing:fail_lane", "lane.guardian.kernel.fail_turn(lane.turn, error)", "pass"),),
+    ),
+    # Law 6 and 7: backpressure and overflow
+    Mutant(
+        "a wake-up is lost",
+        "everything waits and nothing ever moves again",
+        _CALLS,
+        (
+            (
+                "settling:go_on",
+                "if guardian.depth or guardian.waiters or guardian.finishing:",
+                "if guardian.finishing:",
+            ),
+        ),
+    ),
+    Mutant(
+        "whoever waits for a place is not let in",
+        "a full queue never wakes its senders",
+        _CALLS,
+        (("delivery:admit", "while (call := _next_waiter(guardian)) is not None:", "while None:"),),
+    ),
+    Mutant(
+        "a broadcast asks its first branch only",
+        "one branch gets what the other has no room for",
+        _CALLS,
+        (("delivery:deliver", "for hop in route.strict:", "for hop in route.strict[:1]:"),),
+    ),
+    Mutant(
+        "what must not be dropped is dropped",
+        "a tool's result is lost (pipecat 4420)",
+        _BOOKS,
+        (
+            (
+                "overflow:overflow",
+                "elif how is Overflow.ERROR or not is_droppable(event.payload):",
+                "elif how is Overflow.ERROR:",
+            ),
+            ("delivery:has_room", "or is_droppable(event.payload)", "or True"),
+        ),
+    ),
+    Mutant(
+        "a drop takes the newest for the oldest",
+        "stale words are kept and fresh ones lost",
+        "test_what_is_dropped_is_counted_and_the_rest_keeps_its_order",
+        (
+            (
+                "overflow:_oldest_droppable",
+                "enumerate(lane.queues[edge.port])",
+                "reversed(list(enumerate(lane.queues[edge.port])))",
+            ),
+        ),
+    ),
+    # Law 8: cancellation
+    Mutant(
+        "no epoch check: a late result leaves",
+        "words of a cancelled turn are still spoken",
+        "test_books_are_even_whatever_is_tuned",
+        (
+            ("calls:advance", "if lane.is_dead:", "if False:"),
+            ("inline:_look_closer", "elif lane.is_dead:", "elif False:"),
+        ),
+    ),
+    Mutant(
+        "a node takes in what comes after its end",
+        "an interrupted voice goes on",
+        "test_modes_of_two_nodes_on_a_path_do_not_mix",
+        (("delivery:accept", "if lane.is_shut:", "if False:"),),
+    ),
+    Mutant(
+        "a cancel does not close the source",
+        "the provider is paid for words nobody reads",
+        "test_stopping_cancels_everything_at_once",
+        (
+            ("cancelling:_end_everywhere", "lane.source.stop(Terminal.CANCEL, at)", "pass"),
+            (
+                "usher:Usher._cancel_whole",
+                "stop_sources(turn, Terminal.CANCEL, self._kernel.now())",
+                "pass",
+            ),
+        ),
+    ),
+    Mutant(
+        "a cancel leaves what waits in the queue",
+        "old words are worked on after a barge-in",
+        "test_rules_1_8_and_3_12_after_a_cancel_deliveries_stop",
+        (("failing:empty", "if lane.depth:", "if False:"),),
+    ),
+    Mutant(
+        "a cancel leaves the calls running",
+        "tasks are left behind (langgraph 8302)",
+        "test_modes_of_two_nodes_on_a_path_do_not_mix",
+        (("failing:empty", "guardian.runner.cancel(call, at)", "pass"),),
+    ),
+    Mutant(
+        "a cancelled turn ends the conversation",
+        "one interruption and the line is dead",
+        "test_a_source_that_takes_turns_outlives_the_cancel_of_one",
+        (("usher:Usher._give_up", "goes_on=not conversation.is_over", "goes_on=False"),),
+    ),
+    # Law 10: cycles
+    Mutant(
+        "a loop's credit is not given back",
+        "a loop stands still after its first items",
+        _FLOWS,
+        (("feedback:Rounds._release", "loop.held -= len(gone)", "pass"),),
+    ),
+    Mutant(
+        "a loop ends while something goes round",
+        "what comes back arrives after END",
+        "test_no_more_items_are_in_the_loop_than_its_credit",
+        (("feedback:Rounds._look", "if is_quiet and not", "if not"),),
+    ),
+    Mutant(
+        "a loop takes in more than its credit",
+        "it fills up and stands still",
+        "test_no_more_items_are_in_the_loop_than_its_credit",
+        (("feedback:Loop.has_credit", "if self.held >= credit:", "if False:"),),
+    ),
+    # Law 11: retries
+    Mutant(
+        "a retry is counted twice",
+        "the figures of a run are wrong",
+        _TRIES,
+        (("retrying:_try_later", "guardian.retries += 1", "guardian.retries += 2"),),
+    ),
+    Mutant(
+        "one try too many",
+        "a paid request is made once more than allowed",
+        _TRIES,
+        (
+            (
+                "retrying:_why_not_again",
+                "trial.attempt >= guardian.retry.attempts",
+                "trial.attempt > guardian.retry.attempts",
+            ),
+        ),
+    ),
+    Mutant(
+        "the attempt is always the first",
+        "endless tries (llama_index 20403)",
+        _TRIES,
+        (("retrying:begin_try", "scope.attempt = trial.attempt", "scope.attempt = 1"),),
+    ),
+    Mutant(
+        "tried again after a part had left",
+        "everything is said twice (hive 6541)",
+        _TRIES,
+        (("retrying:_why_not_again", "if call.has_left:", "if False:"),),
+    ),
+    Mutant(
+        "a time-out does not end a try",
+        "one that hangs holds its place for good",
+        _TRIES,
+        (("timeouts:time_is_up", "if trial.over is None:", "if True:"),),
+    ),
+    # Law 12: state
+    Mutant(
+        "a partition's key is ignored",
+        "two events of one customer are worked on at once",
+        _KEYS,
+        (
+            (
+                "partitions:Partitions.claim",
+                "if found.holder is None or found.holder is call:",
+                "if True:",
+            ),
+        ),
+    ),
+    Mutant(
+        "a key is not given back",
+        "one customer waits for ever (pulsar 25706)",
+        _KEYS,
+        (("partitions:Partitions.release", "if found.line:", "if False:"),),
+    ),
+    Mutant(
+        "a transaction works on the state itself",
+        "a failed try has changed something",
+        _BEGINS,
+        (
+            (
+                "transactions:begin_transaction",
+                "operator.copy_state(lane.scope.state)",
+                "lane.scope.state",
+            ),
+        ),
+    ),
+    Mutant(
+        "a transaction forgets its state",
+        "what was sent was never noted",
+        _BEGINS,
+        (("transactions:_commit_state", "lane.scope.state = call.scope.state", "pass"),),
+    ),
+    # Law 13: fairness
+    Mutant(
+        "one lane is served until it is empty",
+        "a busy conversation stops the others",
+        "test_conversations_take_turns_and_one_cannot_fill_a_queue",
+        (
+            ("delivery:take", "guardian.ready.append(lane)", "guardian.ready.appendleft(lane)"),
+            ("delivery:_take_chosen", "ready.append(lane)", "ready.appendleft(lane)"),
+        ),
+    ),
+)
