@@ -12,7 +12,7 @@ from typing import Any
 
 from aiflow.engine.calls import make_event
 from aiflow.engine.cells import INLINE, NOTHING, Call, Guardian, Lane
-from aiflow.engine.delivery import admit, append
+from aiflow.engine.delivery import append
 from aiflow.engine.inline import pass_on
 from aiflow.metrics.instruments import FINE_S
 
@@ -27,7 +27,7 @@ def roll(guardian: Guardian, call: Call, result: Any, at: float) -> bool:  # noq
 
     Args:
         guardian: of which `can_roll` is true.
-        call: whose operator has returned; its worker keeps it.
+        call: whose operator has returned; its worker keeps it, and lets in who waits for room.
         result: what it returned.
         at: the time now.
 
@@ -110,8 +110,6 @@ def roll(guardian: Guardian, call: Call, result: Any, at: float) -> bool:  # noq
         append(target, edge, output, at)  # type: ignore[arg-type]
     if window > 1:
         _next_place(guardian, lane, call)
-    if guardian.waiters:
-        admit(guardian, at)
     if turn.waiting_sources:
         waiting, turn.waiting_sources = turn.waiting_sources, []
         for go_on_reading in waiting:
@@ -125,6 +123,7 @@ def _next_place(guardian: Guardian, lane: Lane, call: Call) -> None:
     """Put a call behind those that were there before its new event, and let the first go on."""
     calls = lane.calls
     lane.scope.state = call.scope.state
+    call.scope.use_again(call.scope.event)
     del calls[call]
     calls[call] = None
     if guardian.keeps_order:

@@ -167,6 +167,11 @@ class EngineScope(Scope):
         fork._keep, fork._mark, fork._notice = self._keep, self._mark, self._notice
         return fork
 
+    def use_again(self, event: Context[Any]) -> None:
+        """Take another event of the lane, as a fork that is new would."""
+        self.event = event
+        self._random_for = -1
+
 
 def _written(payload: object) -> bytes:
     """Return a payload as bytes, the same however its mappings are ordered."""

@@ -23,7 +23,7 @@ from typing import Any
 from aiflow.engine.calls import advance, complete, make_event, set_output
 from aiflow.engine.cells import INLINE, NOTHING, Call, Guardian, Kernel, Later, Settled
 from aiflow.engine.closing import closing
-from aiflow.engine.delivery import deliver
+from aiflow.engine.delivery import admit, deliver
 from aiflow.engine.ending import try_close
 from aiflow.engine.inline import InlineRunner, pass_on
 from aiflow.engine.retrying import call_failed, end_cancelled
@@ -305,13 +305,16 @@ class Worker(Later):
                     break
                 runlist.is_running = True
                 runlist.deadline = at + runlist.quantum
-                has_rolled = roll(guardian, call, result, at)
-                runlist.end()
-                if not has_rolled:
+                if not roll(guardian, call, result, at):
+                    runlist.is_running = False
                     break
                 event = call.event
                 self.steps = steps = function(event.payload, call.scope)  # type: ignore[union-attr]
-                result = await steps
+                if runlist.stack or guardian.waiters:
+                    result = await self._among_others(call, steps, at)
+                else:
+                    runlist.end()
+                    result = await steps
             if type(result) is not call.lane.plain and hasattr(result, "__anext__"):
                 await self._carry_out(call, result)
                 result = None
@@ -327,6 +330,27 @@ class Worker(Later):
                 self._returned(call, result)
             else:
                 self._come_back(None)
+
+    async def _among_others(self, call: Call, steps: Coroutine[Any, Any, Any], at: float) -> Any:  # noqa: ANN401 - whatever an operator returns
+        """Begin a call behind what is downstream of it, and before those who waited for its place.
+
+        That is the order of the long way, which a run takes when it is looked at.
+        """
+        guardian, runlist = self._guardian, self._guardian.kernel.runlist
+        try:
+            if runlist.stack:
+                runlist.drain()
+            if guardian.waiters:
+                admit(guardian, at)
+            if call.is_cancelled:
+                steps.close()
+                raise asyncio.CancelledError
+            waits_for = steps.send(None)
+        except StopIteration as over:
+            return over.value
+        finally:
+            runlist.end()
+        return await _resumed(steps, waits_for, gives_way=True)
 
     async def _rest_of(self, call: Call) -> Any:  # noqa: ANN401 - whatever an operator returns
         """Return what an operator returns of which the beginning has run inline."""
