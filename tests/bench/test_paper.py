@@ -25,6 +25,15 @@ def test_every_strategy_completes_every_workload(rows: dict[tuple[str, str], Pap
     assert {row.status for row in rows.values()} == {"completed"}
 
 
+def test_a_recording_is_no_sample(rows: dict[tuple[str, str], PaperRow]) -> None:
+    """It runs once, however many runs are asked for, so nothing is made of repeating it."""
+    recorded = [row for row in rows.values() if row.workload.endswith("trace")]
+
+    assert {row.runs for row in recorded} == {1}
+    assert all(row.ttfpt_p is row.ttfpt_ci_ms is None for row in recorded)
+    assert {row.runs for row in rows.values() if row not in recorded} == {2}
+
+
 @pytest.mark.parametrize("workload", [each.name for each in paper.WORKLOADS])
 def test_a_first_token_waits_longer_for_the_whole_answer(
     workload: str, rows: dict[tuple[str, str], PaperRow]

@@ -27,7 +27,8 @@ def add_to(measures: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         parents=[common],
         help="the measures of the AiFlow paper",
         description="Run each strategy on recorded and controlled work, on the virtual clock, and"
-        " show TTFT, TTFPT and MaxQ. Runs differ by their seed. Confidence intervals and p"
+        " show TTFT, TTFPT and MaxQ. Runs differ by their seed; a recording is the same each"
+        " time and runs once. Confidence intervals and p"
         ' need "aiflow-runtime[bench]".',
     )
     parser.add_argument(
