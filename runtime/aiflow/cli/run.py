@@ -109,6 +109,12 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
         help="allow an address that other machines can reach; nothing is encrypted",
     )
     parser.add_argument(
+        "--prometheus",
+        metavar="ADDRESS",
+        help="let Prometheus read the run's metrics, at /metrics of host:port or port, without"
+        " a token",
+    )
+    parser.add_argument(
         "--stop-when-left",
         action="store_true",
         help="with --serve: begin when somebody attaches, within 10 s, and stop when all have left",
@@ -147,6 +153,7 @@ def _run(options: argparse.Namespace) -> int:
         repeats=options.repeat,
         serve=options.serve,
         serve_anywhere=options.serve_anywhere,
+        prometheus=options.prometheus,
         stops_when_left=options.stop_when_left,
     )
     with contextlib.ExitStack() as stack:
@@ -215,11 +222,15 @@ def _check_words(options: argparse.Namespace) -> None:
 
 
 def _check_serving(options: argparse.Namespace) -> None:
+    if options.clock == "virtual":
+        if options.serve is not None:
+            raise UsageError("--serve takes the real clock: nobody can attach to a time that jumps")
+        if options.prometheus is not None:
+            raise UsageError("--prometheus takes the real clock: nobody can ask in no time")
     if options.serve is None:
-        if options.serve_anywhere or options.stop_when_left:
+        is_reached = options.serve_anywhere and options.prometheus is None
+        if is_reached or options.stop_when_left:
             raise UsageError("--serve-anywhere and --stop-when-left go with --serve ADDRESS")
-    elif options.clock == "virtual":
-        raise UsageError("--serve takes the real clock: nobody can attach to a time that jumps")
 
 
 def _is_same_file(options: argparse.Namespace) -> bool:

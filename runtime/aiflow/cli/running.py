@@ -16,7 +16,7 @@ from aiflow.cli.console import put, say
 from aiflow.cli.exits import Exit
 from aiflow.cli.interrupts import GRACE_S, Interrupts
 from aiflow.cli.linefile import LineFile
-from aiflow.cli.serving import served
+from aiflow.cli.serving import measured, served
 from aiflow.cli.sinks import SinkLines
 from aiflow.cli.table import LiveTable
 from aiflow.clock import Clock, SystemClock, VirtualClock, VirtualLoop
@@ -48,6 +48,7 @@ class Job:
         serve: where other processes may attach, None for nowhere; `serve_anywhere` whether it
             may be reached from other machines; `stops_when_left` whether the run begins
             when somebody attaches, and stops when nobody is attached.
+        prometheus: where its metrics can be read, None for nowhere.
     """
 
     plan: Plan
@@ -64,6 +65,7 @@ class Job:
     serve: str | None = None
     serve_anywhere: bool = False
     stops_when_left: bool = False
+    prometheus: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,8 @@ class _Run:
             # Entered first, so that who is attached hears how the run has ended.
             if self._job.serve is not None:
                 await stack.enter_async_context(served(self._session, self._job))
+            if self._job.prometheus is not None:
+                await stack.enter_async_context(measured(self._session, self._job))
             if not self._job.is_quiet and not self._clock.is_virtual and _has_terminal():
                 table = LiveTable(self._session.snapshot, Facts.of_plan(self._job.plan))
                 await stack.enter_async_context(table)

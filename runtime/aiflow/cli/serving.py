@@ -1,10 +1,10 @@
-"""`aiflow run --serve`: the run is served while it lasts, and says where and to whom."""
+"""`aiflow run --serve` and `--prometheus`: what others see of a run while it lasts, and where."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
 from aiflow.cli.console import say
@@ -13,6 +13,7 @@ from aiflow.engine.session import Session
 from aiflow.errors import RemoteError
 from aiflow.remote import Server, serve
 from aiflow.remote.addresses import announcement
+from aiflow.remote.scraping import PATH, scraped
 
 #: Seconds in which somebody must attach to a run that stops when nobody is there.
 ALONE_S = 10.0
@@ -32,6 +33,11 @@ class Wanted(Protocol):
         ...
 
     @property
+    def prometheus(self) -> str | None:
+        """Where its metrics can be read, None for nowhere."""
+        ...
+
+    @property
     def stops_when_left(self) -> bool:
         """Whether the run begins when somebody attaches, and stops when nobody is attached."""
         ...
@@ -48,7 +54,7 @@ async def served(session: Session, wanted: Wanted) -> AsyncIterator[Server]:
     try:
         server = await serve(session, wanted.serve, serve_anywhere=wanted.serve_anywhere)
     except RemoteError as error:
-        raise UsageError(str(error).replace("(serve_anywhere)", "(--serve-anywhere)")) from error
+        raise _refused(error) from error
     try:
         say(f"aiflow: {announcement(server.address)}")
         if server.token_file is not None:
@@ -58,6 +64,29 @@ async def served(session: Session, wanted: Wanted) -> AsyncIterator[Server]:
         yield server
     finally:
         await server.close()
+
+
+@asynccontextmanager
+async def measured(session: Session, wanted: Wanted) -> AsyncIterator[None]:
+    """Let Prometheus read a session's metrics; tell on stderr where.
+
+    Raises:
+        UsageError: they cannot be read there.
+    """
+    assert wanted.prometheus is not None
+    async with AsyncExitStack() as stack:
+        try:
+            address = await stack.enter_async_context(
+                scraped(session.snapshot, wanted.prometheus, serve_anywhere=wanted.serve_anywhere)
+            )
+        except RemoteError as error:
+            raise _refused(error) from error
+        say(f"aiflow: metrics at http://{address}{PATH}")
+        yield
+
+
+def _refused(error: RemoteError) -> UsageError:
+    return UsageError(str(error).replace("(serve_anywhere)", "(--serve-anywhere)"))
 
 
 async def _wait_for_company(session: Session, server: Server) -> None:
