@@ -21,10 +21,17 @@ from aiflow.errors import RemoteError
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.remote import tokens
 from aiflow.remote.addresses import address_of, written
-from aiflow.remote.wire import MOST_ANSWER, VERSION, encode, read_line
+from aiflow.remote.wire import MOST_ANSWER, VERSION, T, decode, encode, read_line
 
 #: Seconds in which an answer must come; a run answers at once unless something blocks its loop.
 PATIENCE_S = 10.0
+
+
+class Goodbye(msgspec.Struct):
+    """The last line of a server."""
+
+    snapshot: Snapshot
+    outputs: list[OutputLine]
 
 
 class Client:
@@ -86,7 +93,7 @@ class Client:
         if self._has_parted and self.last is not None:
             return self.last
         answer = await self._call("snapshot")
-        self.last = self.last if answer is None else msgspec.convert(answer, Snapshot)
+        self.last = self.last if answer is None else self._as(answer, Snapshot)
         if self.last is None:
             raise self._gone()
         return self.last
@@ -109,12 +116,12 @@ class Client:
         answer = await self._call("facts")
         if answer is None:
             raise self._gone()
-        return msgspec.convert(answer, Facts)
+        return self._as(answer, Facts)
 
     async def outputs(self, after: int = 0) -> list[OutputLine]:
         """Return what sinks showed since line `after`, oldest first; at most 1,000 at a time."""
         answer = [] if self._has_parted else await self._call("outputs", after=after)
-        lines = msgspec.convert(answer or [], list[OutputLine])
+        lines = self._as(answer or [], list[OutputLine])
         # What was shown in the end came with the goodbye.
         return lines or [line for line in self._left if line.number > after]
 
@@ -127,7 +134,7 @@ class Client:
         answer = await self._call("tune", node=node, changes=changes)
         if answer is None:
             raise self._gone()
-        return msgspec.convert(answer, Tuning)
+        return self._as(answer, Tuning)
 
     async def drain(self) -> None:
         """Let what is inside come out, then end."""
@@ -252,14 +259,23 @@ class Client:
         if line is None:
             raise self._lost()
         try:
-            return msgspec.json.decode(line, type=dict[str, Any])
+            return decode(line, dict[str, Any])
         except msgspec.MsgspecError as error:
-            raise RemoteError(f"{self.address} does not speak as a run does") from error
+            raise self._strange() from error
 
-    def _part(self, goodbye: Mapping[str, Any]) -> None:
+    def _as(self, answer: Any, kind: type[T]) -> T:  # noqa: ANN401 - plain values
+        try:
+            return msgspec.convert(answer, kind)
+        except msgspec.ValidationError as error:
+            raise self._strange() from error
+
+    def _part(self, goodbye: Any) -> None:  # noqa: ANN401 - plain values
+        said = self._as(goodbye, Goodbye)
         self._has_parted = True
-        self.last = msgspec.convert(goodbye["snapshot"], Snapshot)
-        self._left = msgspec.convert(goodbye["outputs"], list[OutputLine])
+        self.last, self._left = said.snapshot, said.outputs
+
+    def _strange(self) -> RemoteError:
+        return RemoteError(f"{self.address} does not speak as a run does")
 
     def _lost(self) -> RemoteError:
         return RemoteError(f"the run at {self.address} has gone without a word")

@@ -30,6 +30,7 @@ from aiflow.remote.wire import (
     VERSION,
     Hello,
     Request,
+    decode,
     encode,
     read_line,
 )
@@ -180,7 +181,7 @@ class Server:
         if len(line) > MOST_HELLO:
             return False
         try:
-            hello = msgspec.json.decode(line, type=Hello)
+            hello = decode(line, Hello)
         except msgspec.MsgspecError:
             return False
         return tokens.is_same(hello.token, self.token) and hello.aiflow == VERSION
@@ -222,7 +223,7 @@ class Server:
 
     def _answer(self, desk: Desk, line: bytes) -> dict[str, Any]:
         try:
-            request = msgspec.json.decode(line, type=Request)
+            request = decode(line, Request)
         except msgspec.MsgspecError as error:
             return {"id": None, "error": f"this is no request: {error}"}
         try:

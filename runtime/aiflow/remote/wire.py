@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 VERSION = 1
 #: Longest first line; whoever has not shown a token is heard no further.
@@ -45,6 +47,18 @@ class Request(msgspec.Struct):
 def encode(message: Mapping[str, Any]) -> bytes:
     """Return a message as a line."""
     return msgspec.json.encode(message) + b"\n"
+
+
+def decode(line: bytes, kind: type[T]) -> T:
+    """Return what a line says.
+
+    Raises:
+        msgspec.MsgspecError: it says nothing of that kind, or is nested without end.
+    """
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except RecursionError as error:
+        raise msgspec.DecodeError("it is nested too deeply") from error
 
 
 async def read_line(reader: asyncio.StreamReader) -> bytes | None:

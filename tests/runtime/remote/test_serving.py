@@ -338,6 +338,63 @@ def test_nonsense_of_a_client_is_answered_and_the_next_request_too() -> None:
     assert "this is no request" in nothing
 
 
+def test_a_request_nested_without_end_does_not_end_its_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is nonsense as any other; the next request is answered and nothing is logged."""
+
+    async def go() -> list[str]:
+        async with serving() as it:
+            host, _, port = it.address.rpartition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            deep = b"[" * 3000 + b"]" * 3000
+            writer.write(json.dumps({"aiflow": 1, "token": TOKEN}).encode() + b"\n")
+            writer.write(b'{"id": 1, "call": "snapshot", "arguments": {"a": ' + deep + b"}}\n")
+            writer.write(b'{"id": 2, "call": "snapshot"}\n')
+            answers = [json.loads(await reader.readline()) for _ in range(3)]
+            writer.close()
+            await writer.wait_closed()
+            return [str(each.get("error", "")) for each in answers]
+
+    _hello, nested, fine = asyncio.run(go())
+
+    assert nested == "this is no request: it is nested too deeply"
+    assert fine == ""
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"id": 1, "result": {"a": 5}}',
+        b'{"id": 1, "result": [7]}',
+        b'{"bye": {}}',
+        b'{"bye": 3}',
+        b"[" * 3000,
+    ],
+)
+def test_a_server_that_is_no_run_is_not_told_as_a_bug_here(answer: bytes) -> None:
+    """Something else listens there, or a run of another version."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(b'{"aiflow": 1, "graph": "x"}\n')
+        await reader.readline()
+        writer.write(answer + b"\n")
+        await writer.drain()
+        writer.close()
+
+    async def go() -> None:
+        server = await asyncio.start_server(speak, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            async with aiflow.remote.connect(f"127.0.0.1:{port}", TOKEN) as run:
+                await run.snapshot()
+
+    with pytest.raises(RemoteError, match="does not speak as a run does"):
+        asyncio.run(go())
+
+
 def test_a_made_token_is_in_a_file_that_only_its_owner_reads_until_the_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
