@@ -30,7 +30,7 @@ def test_a_recording_is_no_sample(rows: dict[tuple[str, str], PaperRow]) -> None
     recorded = [row for row in rows.values() if row.workload.endswith("trace")]
 
     assert {row.runs for row in recorded} == {1}
-    assert all(row.ttfpt_p is row.ttfpt_ci_ms is None for row in recorded)
+    assert all(row.ttfpt_p is None and row.ttfpt_ci_ms is None for row in recorded)
     assert {row.runs for row in rows.values() if row not in recorded} == {2}
 
 
