@@ -132,4 +132,4 @@ def test_the_template_of_the_readme_passes_its_own_test(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
+    assert "3 passed" in done.stdout
