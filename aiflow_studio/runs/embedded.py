@@ -74,7 +74,7 @@ class EmbeddedHost(Asking):
             recordings=recordings,
         )
         self._desk = Desk(self._session)
-        self._task = asyncio.get_running_loop().create_task(self._session.run(), name="run")
+        self._task = asyncio.get_running_loop().create_task(_run(self._session), name="run")
         self._task.add_done_callback(self._ended)
 
     def drain(self) -> None:
@@ -139,6 +139,12 @@ class EmbeddedHost(Asking):
         """Read the task's error: a session that breaks down must not look alive."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._error = f"the run broke down: {type(error).__name__}: {error}"
+
+
+async def _run(session: Session) -> None:
+    """Run a session, unless it was stopped before its task began."""
+    if session.status.phase == "idle":
+        await session.run()
 
 
 def plan_of(request: RunRequest, catalog: Catalog) -> Plan:

@@ -149,6 +149,25 @@ def test_draining_lets_everything_out() -> None:
     on_a_host(scene)
 
 
+@pytest.mark.parametrize("ask", [EmbeddedHost.stop, EmbeddedHost.drain])
+def test_a_run_that_is_ended_at_once_is_not_told_as_broken(
+    ask: Callable[[EmbeddedHost], None],
+) -> None:
+    """A quick second click comes before the first event, and before the run's task."""
+
+    async def scene(host: EmbeddedHost) -> None:
+        host.start(RunRequest(small_graph()))
+        ask(host)
+        await asyncio.sleep(10)
+        snapshot = host.snapshot()
+        assert snapshot is not None
+        assert snapshot.error is None
+        assert snapshot.phase in {"cancelled", "completed"}
+        host.start(RunRequest(small_graph()))
+
+    on_a_host(scene)
+
+
 def test_the_strategy_is_applied() -> None:
     """Without bounds the slow queue grows past its capacity."""
 
