@@ -7,6 +7,8 @@ part, so what must come out is known from the graph alone (`expected`).
 from __future__ import annotations
 
 import asyncio
+import os
+import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -15,8 +17,10 @@ from typing import Any
 from zlib import crc32
 
 import msgspec
+from hypothesis import settings
 from hypothesis import strategies as st
 
+from aiflow.clock import VirtualLoop
 from aiflow.engine.cells import Guardian
 from aiflow.engine.session import Session
 from aiflow.events import Chunk, DeadLetter, Joined, Message, Payload
@@ -25,7 +29,6 @@ from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import Emit, Joining, NextTurn
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
-from aiflow.testing.virtual import run_virtual
 
 KINDS = (
     "pass", "filter", "list", "generator", "emit", "wait", "wait_list", "stream", "timed", "keep",
@@ -43,7 +46,31 @@ RETURNS = 7
 MOST_OUTPUTS = 3
 #: The sink that all dead letters go to.
 GRAVE = "grave"
+#: How many times as many graphs each law looks at as in the ordinary run.
+TIMES = int(os.environ.get("AIFLOW_GRAPHS", "1"))
 CANCELS = ("propagate", "propagate", "drain", "shield")
+
+
+def many(count: int) -> settings:
+    """Have a law look at this many graphs, or at `AIFLOW_GRAPHS` times as many."""
+    return settings(max_examples=count * TIMES)
+
+
+class ShuffledLoop(VirtualLoop):
+    """A virtual loop whose ready callbacks run in another order in each turn.
+
+    Args:
+        key: of its chance; None shuffles nothing.
+    """
+
+    def __init__(self, key: int | None) -> None:
+        super().__init__()
+        self._chance = None if key is None else random.Random(key)
+
+    def _run_once(self) -> None:
+        if self._chance is not None:
+            self._chance.shuffle(self._ready)  # type: ignore[attr-defined]
+        super()._run_once()  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -124,6 +151,8 @@ class GraphSpec:
     retries: dict[str, RetrySpec] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     commits: frozenset[str] = frozenset()
+    #: Key by which the loop's ready callbacks are shuffled, None where they run as they came.
+    shuffle: int | None = None
 
     def workers(self, name: str) -> int:
         """Return how many workers a node has."""
@@ -220,6 +249,7 @@ def graphs(
         if with_keys
         else {},
         commits=commits,
+        shuffle=draw(st.none() | st.integers(0, 255)),
     )
 
 
@@ -577,7 +607,8 @@ class Run:
 def run(spec: GraphSpec) -> Run:
     """Run a graph on the virtual clock, to its end."""
     noted = Run(spec)
-    run_virtual(_run(noted))
+    with asyncio.Runner(loop_factory=lambda: ShuffledLoop(spec.shuffle)) as runner:
+        runner.run(_run(noted))
     return noted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.runtime.engine.random_graphs import (
     FLOW_KINDS,
@@ -13,12 +13,13 @@ from tests.runtime.engine.random_graphs import (
     check_books,
     expected,
     graphs,
+    many,
     run,
 )
 
 
 @given(graphs(kinds=FLOW_KINDS))
-@settings(max_examples=120)
+@many(120)
 def test_joins_and_loops_get_exactly_what_the_graph_makes(spec: GraphSpec) -> None:
     """As a sequential reading of the graph says, whatever the queues, workers and branches."""
     noted = run(spec)
@@ -32,7 +33,7 @@ def test_joins_and_loops_get_exactly_what_the_graph_makes(spec: GraphSpec) -> No
 
 
 @given(graphs(kinds=FLOW_KINDS, blocks_only=False, with_failures=True, with_cancels=True))
-@settings(max_examples=120)
+@many(120)
 def test_a_cancel_or_failure_leaves_nothing_in_a_join_or_loop(spec: GraphSpec) -> None:
     """No event, task, credit or second end; the books are even."""
     noted = run(spec)
@@ -42,7 +43,7 @@ def test_a_cancel_or_failure_leaves_nothing_in_a_join_or_loop(spec: GraphSpec) -
 
 
 @given(graphs(kinds=FLOW_KINDS, with_turns=True, with_barge_ins=True))
-@settings(max_examples=100)
+@many(100)
 def test_turn_follows_turn_through_joins_and_loops(spec: GraphSpec) -> None:
     """Each turn's parts are its own, and the next is not kept waiting for good."""
     noted = run(spec)
@@ -52,7 +53,7 @@ def test_turn_follows_turn_through_joins_and_loops(spec: GraphSpec) -> None:
 
 
 @given(graphs(kinds=FLOW_KINDS, blocks_only=False, with_failures=True))
-@settings(max_examples=40)
+@many(40)
 def test_the_same_flow_twice_writes_the_same_log(spec: GraphSpec) -> None:
     """On the virtual clock plan and seed decide everything."""
     spec = replace(spec, is_logged=True)
