@@ -162,6 +162,8 @@ class Session:
         Raises:
             EngineError: the session has run already, or the clock is another loop's.
         """
+        if self._phase == "cancelled" and self._kernel is None:
+            return self.snapshot()  # it was stopped before it began
         if self._phase != "idle":
             raise EngineError(f"a session runs once, and this one is {self._phase}")
         kernel = self._build(asyncio.get_running_loop())

@@ -16,6 +16,7 @@ from aiflow.clock import Clock, SystemClock
 from aiflow.engine.session import Session
 from aiflow.errors import EngineError, ResourceError
 from aiflow.events import Control, Token
+from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import Emit, NoParams, Operator, Port
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
@@ -63,6 +64,20 @@ def test_a_session_goes_from_idle_through_running_to_completed() -> None:
         "idle", "running", "running", "completed", "completed",
     ]  # fmt: skip
     assert session.snapshot() is snapshot
+
+
+def test_a_session_that_was_stopped_before_it_ran_does_not_raise() -> None:
+    """Who is quick stops it between its making and the first step of its task."""
+
+    async def go() -> Snapshot:
+        session = Session(PlanBuilder(1).source("s", [1]).sink("k", str).edge("s", "k").build())
+        task = asyncio.create_task(session.run())
+        session.stop()
+        return await task
+
+    snapshot = run_virtual(go())
+
+    assert (snapshot.phase, snapshot.error) == ("cancelled", None)
 
 
 def test_a_session_does_not_run_twice() -> None:
