@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -218,6 +219,19 @@ def test_a_run_stops_when_it_is_left_if_that_is_wanted(
 
         code, out, _ = it.end()
         assert (code, json.loads(out)["status"]) == (1, "cancelled")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal to another process is POSIX")
+def test_a_run_that_waits_for_company_is_not_told_as_blocked_when_interrupted(
+    aiflow_process: Start, tmp_path: Path
+) -> None:
+    """Ctrl+C ends the waiting at once, and no operator is blamed for it."""
+    with served(aiflow_process, tmp_path, "--stop-when-left") as it:
+        it.process.send_signal(signal.SIGINT)
+
+        code, out, err = it.end()
+        assert (code, json.loads(out)["status"]) == (130, "cancelled")
+        assert err == "aiflow: draining; press Ctrl+C once more to stop at once\n"
 
 
 def test_a_run_that_nobody_comes_to_see_is_not_begun(

@@ -132,6 +132,7 @@ class _Run:
         self._job = job
         self._clock = clock
         self._stdout_error: OSError | None = None
+        self._is_told = asyncio.Event()
         self._write: Callable[[str], None] = put
         self._metrics = metrics
         counts = [_conversations(node.operator) for node in job.plan.nodes.values()]
@@ -159,8 +160,18 @@ class _Run:
                 file.on_error = self._session.stop
                 file.write(header)
 
+    def drain(self) -> None:
+        """Let what is inside come out, then end."""
+        self._session.drain()
+        self._is_told.set()
+
+    def stop(self) -> None:
+        """Cancel everything now."""
+        self._session.stop()
+        self._is_told.set()
+
     async def run(self, loop: asyncio.AbstractEventLoop) -> Ending:
-        with Interrupts(loop, self._session, self._job.grace_s, _leave_blocked) as interrupts:
+        with Interrupts(loop, self, self._job.grace_s, _leave_blocked) as interrupts:
             async with self._helpers():
                 await self._session.run()
         self._lines.close()
@@ -177,7 +188,7 @@ class _Run:
         async with contextlib.AsyncExitStack() as stack:
             # Entered first, so that who is attached hears how the run has ended.
             if self._job.serve is not None:
-                await stack.enter_async_context(served(self._session, self._job))
+                await stack.enter_async_context(served(self._session, self._job, self._is_told))
             if self._job.prometheus is not None:
                 await stack.enter_async_context(measured(self._session, self._job))
             if not self._job.is_quiet and not self._clock.is_virtual and _has_terminal():

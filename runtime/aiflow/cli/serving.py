@@ -44,8 +44,13 @@ class Wanted(Protocol):
 
 
 @asynccontextmanager
-async def served(session: Session, wanted: Wanted) -> AsyncIterator[Server]:
+async def served(session: Session, wanted: Wanted, is_told: asyncio.Event) -> AsyncIterator[Server]:
     """Serve a session, tell on stderr where, and the token if one was made.
+
+    Args:
+        session: about to run.
+        wanted: where, and whether it waits for somebody to attach.
+        is_told: set when a signal asks for the end, which nobody is waited for then.
 
     Raises:
         UsageError: it cannot be served there.
@@ -60,7 +65,7 @@ async def served(session: Session, wanted: Wanted) -> AsyncIterator[Server]:
         if server.token_file is not None:
             say(f"aiflow: token {server.token}, kept in {server.token_file}")
         if wanted.stops_when_left:
-            await _wait_for_company(session, server)
+            await _wait_for_company(session, server, is_told)
         yield server
     finally:
         await server.close()
@@ -89,13 +94,14 @@ def _refused(error: RemoteError) -> UsageError:
     return UsageError(str(error).replace("(serve_anywhere)", "(--serve-anywhere)"))
 
 
-async def _wait_for_company(session: Session, server: Server) -> None:
+async def _wait_for_company(session: Session, server: Server, is_told: asyncio.Event) -> None:
     """Let the run begin when somebody is there to see it, and stop when nobody is any more."""
     server.on_left = session.stop
+    waits = [asyncio.ensure_future(each.wait()) for each in (server.joined, is_told)]
     try:
-        async with asyncio.timeout(ALONE_S):
-            await server.joined.wait()
-    except TimeoutError as error:
-        raise RemoteError(
-            f"nobody has attached within {ALONE_S:g} s, so the run was not begun"
-        ) from error
+        done, _ = await asyncio.wait(waits, timeout=ALONE_S, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()
+    if not done:
+        raise RemoteError(f"nobody has attached within {ALONE_S:g} s, so the run was not begun")
