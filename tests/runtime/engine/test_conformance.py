@@ -225,6 +225,21 @@ def test_rules_1_8_and_3_12_after_a_cancel_deliveries_stop(shape: Shape) -> None
 
 
 @shapes
+def test_what_a_call_returns_after_its_turn_was_cancelled_does_not_leave(shape: Shape) -> None:
+    """Not even where the operator itself asked for the cancel."""
+
+    def gives_up(chunk: Chunk) -> Chunk:
+        run.session.cancel("c1")
+        return chunk
+
+    run = Run(shape, gives_up, conversations=1)
+    run.go()
+
+    sent = [each for each in run.records if (each["record"], each["node"]) == ("emitted", "n")]
+    assert (sent, run.heard) == ([], [])
+
+
+@shapes
 def test_rule_1_9_a_node_that_cannot_begin_is_an_error_and_no_raise(shape: Shape) -> None:
     """What fails before the first event is heard of as the conversation's ERROR."""
 

@@ -7,7 +7,6 @@ from tests.runtime.engine.mutants.grafting import Mutant
 _BOOKS = "test_books_are_even_whatever_is_dropped_or_refused"
 _CALLS = "test_every_node_is_called_with_exactly_what_the_graph_makes"
 _CANCEL = "test_a_cancelled_turn_is_over_at_once_and_leaves_nothing"
-_ORDER = "test_events_leave_an_ordering_node_as_they_came"
 _TRIES = "test_tries_neither_lose_nor_double_an_event"
 _FLOWS = "test_joins_and_loops_get_exactly_what_the_graph_makes"
 _KEYS = "test_keys_keep_their_order_and_go_on_beside_each_other"
@@ -109,7 +108,7 @@ MUTANTS = (
     Mutant(
         "the reorder buffer lets everybody out",
         "tokens change places",
-        _ORDER,
+        "test_a_reorder_buffer_restores_the_order",
         (("calls:_may_leave", "not call.lane.guardian.keeps_order or", "True or"),),
     ),
     Mutant(
@@ -265,7 +264,7 @@ MUTANTS = (
     Mutant(
         "no epoch check: a late result leaves",
         "words of a cancelled turn are still spoken",
-        "test_books_are_even_whatever_is_tuned",
+        "test_what_a_call_returns_after_its_turn_was_cancelled_does_not_leave",
         (
             ("calls:advance", "if lane.is_dead:", "if False:"),
             ("inline:_look_closer", "elif lane.is_dead:", "elif False:"),
