@@ -6,7 +6,8 @@ more; they are read after what is queued, and whoever moves one without sending 
 the join. So a filter in one branch delays nobody for good.
 
 Each turn has a share of every row to itself, and the last place of it takes only what is next
-of its source in that row. Younger events that overtook it upstream can never keep it out.
+of its source in that row. Younger events that overtook it upstream can never keep it out: where
+they stand before it in the order of a node, they step aside (`relief`).
 
 - `all`: the parts of one (source, sequence) from every row, once every row's watermark says that
   no more of it can come. What one branch sends more of than its share holds is kept in a store.
@@ -22,13 +23,13 @@ from msgspec.structs import replace
 
 from aiflow.compiler.order import reachable
 from aiflow.compiler.plan import Plan
-from aiflow.engine.cells import EdgeState, Entry, Event, Guardian, Lane, Settled, Turn
+from aiflow.engine.cells import Call, EdgeState, Entry, Event, Guardian, Lane, Settled, Turn
 from aiflow.engine.ending import try_close
 from aiflow.engine.failing import fail_lane
 from aiflow.engine.gates import Rows
 from aiflow.engine.settling import count, leave
 from aiflow.engine.waiting import forget
-from aiflow.engine.watermarks import row_marks
+from aiflow.engine.watermarks import row_marks, upstream
 from aiflow.errors import JoinOverflowError, UnmatchedError
 from aiflow.events import Joined
 from aiflow.operators.base import Joining
@@ -54,8 +55,12 @@ class JoinRows(Rows):
     ) -> None:
         self._turns = turns
         self._joining = joining
+        #: It may keep some beside the queue: of pairs there is no more than one of each.
+        self.has_store = joining.mode == "all"
         self._is_aligned = is_aligned or joining.mode == "all"
         self._stirred: set[Lane] = set()
+        #: Those that may have the last place of a row although they are not the next.
+        self._let_by: set[tuple[Lane, int, str, int, int]] = set()
         super().__init__(guardian)
 
     def share_out(self, capacity: int | None) -> None:
@@ -73,12 +78,16 @@ class JoinRows(Rows):
             return False
         if left > 1 or not self._is_aligned:
             return True
-        return event.sequence <= row_marks(lane, event.source)[row] + 1
+        if event.sequence <= row_marks(lane, event.source)[row] + 1:
+            return True
+        return bool(self._let_by) and _mark_of(lane, row, event) in self._let_by
 
     def entered(self, lane: Lane, entry: Entry) -> None:
         """Note that an entry stands in a lane's row now."""
         super().entered(lane, entry)
         self._stirred.add(lane)
+        if self._let_by:
+            self._let_by.discard(_mark_of(lane, entry[2].port, entry[0]))
 
     def left(self, lane: Lane, entry: Entry) -> None:
         """Note that an entry has left its row."""
@@ -89,6 +98,37 @@ class JoinRows(Rows):
     def stir(self, lane: Lane) -> None:
         """Note that a watermark of a lane may have moved."""
         self._stirred.add(lane)
+
+    def is_stirred(self, lane: Lane) -> bool:
+        """Say whether what waits of a lane is to be looked at as soon as the node can begin."""
+        return lane.depth > 0 and lane in self._stirred
+
+    def step_aside(self, lane: Lane, call: Call, at: float) -> bool:
+        """Make room for an output that keeps out what the join waits for.
+
+        Returns:
+            Whether it may come in now; else the store was full, and the turn has failed.
+        """
+        assert call.waits_at is not None
+        assert call.pending is not None
+        edge = call.waits_at[0]
+        row = edge.port
+        if self._share is not None and len(lane.queues[row]) >= self._share:
+            most = self._joining.max_parts
+            if len(lane.store) >= most:
+                fail_lane(lane, JoinOverflowError(self.guardian.id, edge.plan.id, most), at)
+                return False
+            self._set_aside(lane, lane.queues[row][-1], at)
+        self._let_by = {each for each in self._let_by if not each[0].is_closed}
+        self._let_by.add(_mark_of(lane, row, call.pending))
+        return True
+
+    def _set_aside(self, lane: Lane, entry: Entry, at: float) -> None:
+        """Move an entry from its row to the store."""
+        _pull(lane.queues[entry[2].port], entry)
+        self._out(lane, entry, at)
+        lane.depth += 1  # it still waits here, in another place
+        lane.store.append(entry)
 
     def take(self, lane: Lane, at: float) -> tuple[Event, EdgeState] | None:
         """Take what belongs together of a lane, as one event; None where nothing does yet."""
@@ -140,10 +180,7 @@ class JoinRows(Rows):
                 if len(lane.store) >= self._joining.max_parts:
                     self._give_up(lane, row, entry, at)
                     return
-                _pull(queue, entry)
-                self._out(lane, entry, at)
-                lane.depth += 1  # it still waits here, in another place
-                lane.store.append(entry)
+                self._set_aside(lane, entry, at)
 
     def _give_up(self, lane: Lane, row: int, entry: Entry, at: float) -> None:
         """Fail the turn where somebody waits with more of an item than the store can hold."""
@@ -256,7 +293,7 @@ def watch_joins(turn: Turn) -> None:
     joins = [lane for lane in turn.lanes.values() if isinstance(lane.guardian.gate, JoinRows)]
     for join in joins:
         join.store = []
-        before = _upstream(join, turn)
+        before = upstream(join)
         for lane in before:
             lane.joins = (*lane.joins, join)
             lane.quick = False
@@ -268,20 +305,6 @@ def watch_joins(turn: Turn) -> None:
                 told = {join for _edge, target in route.hops for join in (*target.joins, target)}
                 route.must_count = not told.issuperset(lane.joins)
                 route.refresh()
-
-
-def _upstream(join: Lane, turn: Turn) -> set[Lane]:
-    found: set[Lane] = set()
-    left = [join]
-    while left:
-        lane = left.pop()
-        members = (lane,) if lane.circle is None else lane.circle.lanes
-        for route in [route for member in members for route in member.before]:
-            before = turn.lanes[route.owner]
-            if before not in found:
-                found.add(before)
-                left.append(before)
-    return found
 
 
 def _rows_of(plan: Plan, guardian: Guardian) -> list[list[str]]:
@@ -311,6 +334,10 @@ def _entries(lane: Lane) -> Iterator[Entry]:
 
 def _item_of(entry: Entry) -> tuple[str, int]:
     return entry[0].source, entry[0].sequence
+
+
+def _mark_of(lane: Lane, row: int, event: Event) -> tuple[Lane, int, str, int, int]:
+    return lane, row, event.source, event.sequence, event.part
 
 
 def _find(queue: Iterable[Entry], item: tuple[str, int]) -> Entry | None:

@@ -25,6 +25,7 @@ from aiflow.engine.deadlock import find_deadlock
 from aiflow.engine.eventlog import EventLog
 from aiflow.engine.inside import Inside
 from aiflow.engine.outputs import OutputLine, Outputs
+from aiflow.engine.relief import Relief
 from aiflow.engine.snapshots import (
     by_source,
     by_target,
@@ -143,6 +144,7 @@ class Session:
         self._inside: Inside | None = None
         self._conversations = Conversations(plan, repeats=repeats)
         self._usher: Usher | None = None
+        self._relief: Relief | None = None
         self._over: asyncio.Future[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._model_first_s: float | None = None
@@ -507,6 +509,7 @@ class Session:
             note_error=self._note_error, note_end=self._note_marks, on_idle=self._end_if_over,
             deadline_s=self._conversation_deadline_s,
         )  # fmt: skip
+        self._relief = Relief(self._guardians)
         unwatch = kernel.runlist.watch(self._look_for_deadlock)
         ungate = kernel.runlist.guard(self._break_if_ours)
         unguard = self._have_loop_watched(kernel)
@@ -644,6 +647,10 @@ class Session:
 
     def _look_for_deadlock(self) -> None:
         kernel = self._the_kernel()
+        if self._relief is not None:
+            self._relief.relieve(self._conversations.turns(), kernel.now())
+            if kernel.runlist.stack:
+                return
         if kernel.open_calls or not self._conversations.active:
             return
         error = find_deadlock(self._guardians, self._conversations.turns())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from aiflow.engine.cells import Lane, Turn
+from aiflow.engine.cells import Call, Lane, Turn
 
 
 def edge_watermark(turn: Turn, node: str, source: str) -> float:
@@ -39,6 +39,46 @@ def row_marks(lane: Lane, source: str) -> list[float]:
             if target is lane:
                 rows[edge.port] = min(rows[edge.port], marks.get(route.owner, inf))
     return rows
+
+
+def pending_upstream(lane: Lane, source: str, sequence: float) -> list[Lane | Call]:
+    """Return where the parts of one source event stand that may still come to a lane.
+
+    Of what waits it is the lane that it waits in, of what has been begun the call.
+    """
+    found: list[Lane | Call] = []
+    for before in upstream(lane):
+        if before.is_closed:
+            continue
+        if before.source is not None:
+            pending = before.source.hand.pending
+            if pending is not None and (pending.source, pending.sequence) == (source, sequence):
+                found.append(before.source.hand)
+            continue
+        queued = (entry[0] for queue in (*before.queues, before.store) for entry in queue)
+        if any((event.source, event.sequence) == (source, sequence) for event in queued):
+            found.append(before)
+        for call in before.calls:
+            event = call.scope.event if call.event is None else call.event
+            if (event.source, event.sequence) == (source, sequence):
+                found.append(call)
+    return found
+
+
+def upstream(lane: Lane) -> dict[Lane, None]:
+    """Return the lanes before one, a loop with all that is in it."""
+    lanes = lane.turn.lanes
+    found: dict[Lane, None] = {}
+    left = [lane]
+    while left:
+        each = left.pop()
+        members = (each,) if each.circle is None else each.circle.lanes
+        for route in [route for member in members for route in member.before]:
+            before = lanes[route.owner]
+            if before not in found:
+                found[before] = None
+                left.append(before)
+    return found
 
 
 def _marks(turn: Turn, source: str, until: str) -> dict[str, float]:
