@@ -354,7 +354,7 @@ MUTANTS = (
     Mutant(
         "tried again after a part had left",
         "everything is said twice (hive 6541)",
-        _TRIES,
+        "test_nothing_is_said_twice_after_a_part_has_left",
         (("retrying:_why_not_again", "if call.has_left:", "if False:"),),
     ),
     Mutant(
