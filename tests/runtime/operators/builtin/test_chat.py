@@ -90,7 +90,9 @@ def test_times_are_those_of_the_adapter() -> None:
     """Marks and times of arrival are the provider's, and a start is no delta."""
     run = ask(CannedProvider(*ANSWER))
 
-    assert run.marks == pytest.approx({"request_asked": 0.0, "request_sent": 0.1, "first_delta": 1.1})
+    assert run.marks == pytest.approx(
+        {"request_asked": 0.0, "request_sent": 0.1, "first_delta": 1.1}
+    )
     assert run.arrived[:3] == pytest.approx([0.6, 1.1, 1.6])
 
 
