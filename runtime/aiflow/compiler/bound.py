@@ -1,7 +1,8 @@
 """The bound: how many events the runtime may hold at most, from declared figures alone.
 
 Source: the AiFlow paper, bounded-memory proposition: Σ (q + k + ρ). The events that sources
-and stores hold per conversation are added here, so that the number is true.
+and stores hold per conversation are added here, so that the number is true, and the effects
+that wait at the barriers of speculative nodes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from aiflow.compiler.plan import NodePlan
+from aiflow.policies import SideEffects
 
 
 def node_bound(node: NodePlan, max_conversations: int) -> int | None:
@@ -25,6 +27,8 @@ def node_bound(node: NodePlan, max_conversations: int) -> int | None:
     if node.queue_capacity is None:
         return None
     further_outputs = policy.workers * (node.outputs_at_once - 1)
+    if node.side_effects is SideEffects.SPECULATIVE:
+        kept += max_conversations * policy.speculative_capacity
     own = node.queue_capacity + policy.workers + policy.reorder_capacity
     return own + further_outputs + kept
 

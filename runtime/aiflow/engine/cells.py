@@ -93,6 +93,26 @@ class Log(Protocol):
         """A node's policy was changed: member -> old and new value."""
         ...
 
+    def effect(self, node: str, event: Event, key: str, outcome: str, at: float) -> None:
+        """A speculative effect was deferred, committed, rolled back or discarded, or failed."""
+        ...
+
+
+class Barriers(Protocol):
+    """Where speculative effects wait until they are wanted."""
+
+    def open(self, lane: Lane) -> None:
+        """Let the operator of a lane defer effects, if its node is speculative."""
+        ...
+
+    def counts(self, node: str) -> Mapping[str, int]:
+        """Return how many effects of a node were deferred, and what became of them."""
+        ...
+
+    def close(self) -> None:
+        """Roll back what is left at the end of a session."""
+        ...
+
 
 class Runner(Protocol):
     """How a guardian's operator is called: inline, on worker tasks, or as a source.
@@ -279,6 +299,7 @@ class Kernel:
         stream_closed: called with a stream that has ended between two turns.
         refused: node -> the first of its operator's refusals to be closed.
         loops: those that feedback edges close, each opened with every turn.
+        speculation: where speculative effects wait; None in a run that has none.
     """
 
     __slots__ = (
@@ -300,6 +321,7 @@ class Kernel:
         "refused",
         "runlist",
         "shares",
+        "speculation",
         "started_at",
         "stores_closed",
         "stream_closed",
@@ -323,6 +345,7 @@ class Kernel:
         # waits may be waiting for it.
         self.open_calls = 0
         self.log: Log | None = None
+        self.speculation: Barriers | None = None
         self.refused: dict[str, StallError] = {}
         self.loops: tuple[LoopOpener, ...] = ()
         self.fail_turn: Callable[[Turn, BaseException], None] = _nobody_listens

@@ -74,6 +74,11 @@ class EventLog:
             )
         )
 
+    def effect(self, node: str, event: Event, key: str, outcome: str, at: float) -> None:
+        """Write what became of a speculative effect."""
+        record = {"record": "effect", "at": at, "node": node, "outcome": outcome, "key": key}
+        self._write(line({**record, **_place(event)}))
+
     def tuned(self, node: str, changes: Mapping[str, tuple[object, object]], at: float) -> None:
         """Write that a node's policy was changed, old and new value of each member."""
         self._write(

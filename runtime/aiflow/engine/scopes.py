@@ -19,6 +19,12 @@ from aiflow.operators.scope import Scope
 
 _KEY_LETTERS = 32
 
+#: Takes an effect, and what undoes it; returns the effect's key.
+Taker = Callable[
+    ["EngineScope", Callable[[str], object], Callable[[str], object] | None],
+    str,
+]
+
 
 class EngineScope(Scope):
     """A scope that reads most of itself from the event at hand.
@@ -26,9 +32,19 @@ class EngineScope(Scope):
     Attributes:
         event: what the operator is called with; in `finish` the last one seen, and in a
             source or before the first event a stand-in without payload.
+        is_left_alone: its call has ended without its operator; what that still says is late.
     """
 
-    __slots__ = ("_random", "_random_for", "_run", "_seed", "event")
+    __slots__ = (
+        "_defer",
+        "_effects",
+        "_random",
+        "_random_for",
+        "_run",
+        "_seed",
+        "event",
+        "is_left_alone",
+    )
 
     def __init__(  # noqa: PLR0913 - all that one lane's scope is told at its making
         self,
@@ -64,6 +80,9 @@ class EngineScope(Scope):
         self._run = run
         self._random: random.Random | None = None
         self._random_for = -1
+        self._defer: Taker | None = None
+        self._effects: tuple[Context[Any] | None, int] = (None, 0)
+        self.is_left_alone = False
 
     def bind(
         self,
@@ -138,6 +157,23 @@ class EngineScope(Scope):
         if isinstance(place, Context):
             self.event = place
 
+    def defer_to(self, defer: Taker) -> None:
+        """Say who takes the effects that the operator defers."""
+        self._defer = defer
+
+    def count_effect(self) -> int:
+        """Return the number of the next effect among those of the event, from 1."""
+        event, number = self._effects
+        self._effects = (self.event, number + 1 if event is self.event else 1)
+        return self._effects[1]
+
+    def _take_effect(
+        self, effect: Callable[[str], object], undo: Callable[[str], object] | None
+    ) -> str:
+        if self._defer is None:
+            return super()._take_effect(effect, undo)
+        return self._defer(self, effect, undo)
+
     def emit_to(self, emit: Callable[[object, str | None], None]) -> None:
         """Say who takes from now on what the operator emits beside its result."""
         self._emit = emit
@@ -165,6 +201,7 @@ class EngineScope(Scope):
         fork.input, fork.number = self.input, self.number
         fork._emit, fork._show = emit, self._show
         fork._keep, fork._mark, fork._notice = self._keep, self._mark, self._notice
+        fork._defer = self._defer
         return fork
 
     def use_again(self, event: Context[Any]) -> None:

@@ -34,6 +34,7 @@ from aiflow.engine.snapshots import (
     idle_node,
     node_stats,
 )
+from aiflow.engine.speculation import speculation_of
 from aiflow.engine.starting import (
     start_resources,
     stop_resources,
@@ -463,6 +464,9 @@ class Session:
         kernel = Kernel(loop, clock, most=self.plan.max_conversations)
         if self._log is not None:
             kernel.log = EventLog(self._log)
+        speculation = speculation_of(self.plan, kernel)
+        if speculation is not None:
+            kernel.log = kernel.speculation = speculation
         self._kernel = kernel
         self._edges = build_edges(self.plan)
         self._incoming = by_target(self._edges.values())
@@ -592,6 +596,8 @@ class Session:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _end(self, kernel: Kernel) -> None:
+        if kernel.speculation is not None:
+            kernel.speculation.close()
         if kernel.refused:
             self._tell_stuck()
         if self._error is not None or self._conversations.has_failed:

@@ -93,6 +93,7 @@ def node_stats(
         blocked_by=_blocked_by(guardian),
         ttfpt_ms=None if guardian.first_at_s is None else guardian.first_at_s * 1e3,
         notices=dict(guardian.notices),
+        effects={} if kernel.speculation is None else kernel.speculation.counts(guardian.id),
     )
 
 

@@ -91,4 +91,6 @@ def _leave_alone(call: Call, _: object) -> None:
     at = call.lane.guardian.kernel.now()
     if call.worker is not None:
         call.worker.leave_alone(at)
+        if call.scope is not call.lane.scope:
+            call.scope.is_left_alone = True
     end_cancelled(call, at)

@@ -167,6 +167,8 @@ class Weaver:
             mark=partial(_mark_first, marks, guardian.wait if guardian.is_source else None),
             notice=guardian.note,
         )
+        if self.kernel.speculation is not None:
+            self.kernel.speculation.open(lane)
         lane.awaits_first = guardian.is_sink and not guardian.is_source
         lane.quick = not lane.awaits_first and self.kernel.log is None
         return lane

@@ -61,6 +61,9 @@ class NodeStats:
         blocked_by: ids of edges whose far queue is full and holds this node back.
         notices: what a person should hear of, such as `malformed-frame`, with its count.
         is_paused: a breakpoint holds it; it begins nothing.
+        effects: of a speculative node, how many effects were `deferred`, which is `committed` +
+            `rolled_back` + `discarded` (its barrier was full) + `waiting`; of those that ran
+            `failed` raised.
     """
 
     id: str
@@ -95,6 +98,7 @@ class NodeStats:
     ttfpt_ms: float | None = None
     notices: Mapping[str, int] = field(default_factory=dict)
     is_paused: bool = False
+    effects: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ during the call and keeps no reference to the scope.
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiflow.clock import Clock
+from aiflow.errors import EngineError
 
 
 class Scope:
@@ -127,6 +129,43 @@ class Scope:
         """Count what a person should hear of after the run, such as `malformed-frame`."""
         if self._notice is not None:
             self._notice(what)
+
+    def defer(
+        self, effect: Callable[[str], object], undo: Callable[[str], object] | None = None
+    ) -> str:
+        """Hand over an effect on the world outside, for when it is known to be wanted.
+
+        For nodes whose side effects are speculative. The effect is called once, when an event of
+        the same item has been processed at the first node behind that is not speculative; or
+        never, if this try fails, nothing leaves by an output after it, the turn ends before, or
+        the node's `speculative_capacity` is used up. So defer first, and then send on what it is
+        for. It must return soon, as `process` must: what takes long it gives to a resource.
+
+        Args:
+            effect: a plain function, called with the key.
+            undo: a plain function, called with the key once the effect is known never to come;
+                what was deferred last is undone first.
+
+        Returns:
+            The effect's own idempotency key, the same at every attempt.
+
+        Raises:
+            EngineError: the node is not speculative, or the effect would have to be awaited.
+        """
+        if inspect.iscoroutinefunction(effect) or inspect.iscoroutinefunction(undo):
+            raise EngineError(
+                f"node {self.node} deferred a coroutine function; defer a plain one, which gives"
+                " what takes long to a resource"
+            )
+        return self._take_effect(effect, undo)
+
+    def _take_effect(
+        self, effect: Callable[[str], object], undo: Callable[[str], object] | None
+    ) -> str:
+        raise EngineError(
+            f"node {self.node} deferred an effect, and its side effects are not speculative; set"
+            " side_effects to speculative, with a speculative_capacity"
+        )
 
     def place(self) -> object:
         """Return where the event at hand stands, to be kept with what is kept of it."""

@@ -162,8 +162,15 @@ class Guess(Operator[Params]):
     side_effects = SideEffects.SPECULATIVE
 
 
+class Grinds(Guess):
+    """Does the same in a thread."""
+
+    name = "grinds"
+    is_blocking = True
+
+
 CATALOG = Catalog.of(
-    *(Spring, Pass, Both, Drain, Asks, Sips, Bathes, Guess),
+    *(Spring, Pass, Both, Drain, Asks, Sips, Bathes, Guess, Grinds),
     resources={"well": Well, "pond": Pond, "tank": Tank, "bath": Bath},
 )
 

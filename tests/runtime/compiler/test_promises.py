@@ -87,6 +87,17 @@ def test_a_commit_point_may_be_far() -> None:
     assert not found(made, "AF313")
 
 
+def test_a_thread_cannot_defer_and_a_source_has_nothing_to_wait_for() -> None:
+    """Refused, not ignored; what the operator itself declares no fix can leave out."""
+    blocking = chain(operator="grinds", policy={"speculative_capacity": 2})
+    source = edits.merge_policy(chain(), "spring", SPECULATIVE)
+
+    (thread,) = found(blocking, "AF303")
+    assert (thread.node, thread.fix) == ("middle", None)
+    assert "runs in a thread" in thread.message
+    assert "a source has no event" in found(source, "AF303")[0].message
+
+
 def test_speculation_that_only_speculation_uses_is_never_committed() -> None:
     """Each is told; one that is a plug-in's nature has no fix."""
     made = chain(operator="guess", policy=SPECULATIVE)

@@ -89,20 +89,23 @@ def policies_can_be_honoured(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF303: a policy is valid, but this build cannot honour it, and will not ignore it.
 
     Why: A policy that is written and not kept is worse than none: you would rely on it.
-    For example: a node with "policy": {"side_effects": "speculative"} in a version that cannot
-        take an effect back.
-    Remedy: leave the member out, or use a newer AiFlow.
+    For example: a speculative_capacity at a node whose effects are not speculative, or speculative
+        effects of a source, or of an operator that blocks its thread.
+    Remedy: leave the member out, or let the effects be speculative.
     """
     found = Finding("AF303")
     for node, policy in _with_policy(resolved):
-        for field, value in _not_honoured(node, policy):
+        for field, value, reason in _not_honoured(node, policy):
             yield found.error(
-                "node {node} asks for {field} = {value}, which this build cannot honour yet",
-                "leave it out, or use a newer AiFlow",
+                "node {node} asks for {field} = {value}, which cannot be honoured: {reason}",
+                "leave it out",
                 node=node.id,
                 field=field,
-                value=f"{value:g}" if isinstance(value, float) else value,
-                fix=_policy_fix(f"Leave out {field}", node, **{field.partition(".")[0]: UNSET}),
+                value=value,
+                reason=reason,
+                fix=_policy_fix(f"Leave out {field}", node, **{field: UNSET})
+                if field in node.node.policy
+                else None,
             )
 
 
@@ -291,12 +294,17 @@ def _with_policy(resolved: Resolved) -> Iterator[tuple[ResolvedNode, Policy]]:
     return ((node, node.policy) for node in resolved.nodes.values() if node.policy is not None)
 
 
-def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, object]]:
-    """Yield the members whose value this build has no machinery for."""
+def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, object, str]]:
+    """Yield the members whose value there is no machinery for, and what it lacks."""
     if node.side_effects is SideEffects.SPECULATIVE:
-        yield "side_effects", SideEffects.SPECULATIVE.value
-    if policy.speculative_capacity:
-        yield "speculative_capacity", policy.speculative_capacity
+        word = SideEffects.SPECULATIVE.value
+        if node.is_source:
+            yield "side_effects", word, "a source has no event whose use would commit an effect"
+        elif node.type is not None and node.type.is_blocking:
+            yield "side_effects", word, "its operator runs in a thread, which cannot defer effects"
+    elif policy.speculative_capacity:
+        places = policy.speculative_capacity
+        yield "speculative_capacity", places, "its effects are not speculative"
 
 
 def _answers(node: ResolvedNode, policy: Policy) -> list[str]:
