@@ -86,8 +86,8 @@ class Speculation:
     def counts(self, node: str) -> Mapping[str, int]:
         """Return how many effects of a node were deferred, and what became of them.
 
-        deferred = waiting + committed + rolled_back + discarded; `failed` are those of the
-        committed that raised.
+        deferred = waiting + committed + rolled_back + discarded; `failed` are the effects, and the
+        functions that undo them, that raised.
         """
         counts = self._counts.get(node)
         if counts is None:

@@ -62,8 +62,8 @@ class NodeStats:
         notices: what a person should hear of, such as `malformed-frame`, with its count.
         is_paused: a breakpoint holds it; it begins nothing.
         effects: of a speculative node, how many effects were `deferred`, which is `committed` +
-            `rolled_back` + `discarded` (its barrier was full) + `waiting`; of those that ran
-            `failed` raised.
+            `rolled_back` + `discarded` (its barrier was full) + `waiting`; `failed` counts the
+            effects, and what undoes them, that raised.
     """
 
     id: str
