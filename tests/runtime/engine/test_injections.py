@@ -74,10 +74,22 @@ def nothing(session: Session) -> object:
     return None
 
 
+#: What was held when a test began: an error that is a test's parameter keeps its frames.
+_HELD_BEFORE: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _look_before() -> None:
+    """Take note of what others hold."""
+    _HELD_BEFORE.clear()
+    _HELD_BEFORE.update(map(id, held()))
+
+
 def held() -> list[Any]:
-    """Return the turns, lanes and calls that anybody still holds."""
+    """Return the turns, lanes and calls that anybody holds since the test began."""
     gc.collect()
-    return [each for each in gc.get_objects() if type(each) in (Turn, Lane, Call)]
+    kept = [each for each in gc.get_objects() if type(each) in (Turn, Lane, Call)]
+    return [each for each in kept if id(each) not in _HELD_BEFORE]
 
 
 def check(noted: Run, ask: Ask, expected: Mapping[str, str]) -> None:
