@@ -97,7 +97,7 @@ PAYLOADS: dict[str, list[Payload]] = {
     "chat-loop": [Message("How far is it?", "user")],
     "chat-reply": [Message("How far is it?", "user"), Message("And back?", "user")],
     "dead-letter": [DeadLetter(word, "speech", "ValueError", 1) for word in WORDS],
-    "rag-prompt": [Retrieval("how far", ()), *WORDS],
+    "rag-prompt": [Retrieval("how far", "A road"), *WORDS],
     "tool-assemble": [
         ToolFragment(0, "call_1", "look", '{"at": '),
         ToolFragment(0, "", "", '"this"}'),

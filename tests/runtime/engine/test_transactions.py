@@ -277,7 +277,7 @@ def test_places_for_a_whole_transaction_are_kept_for_each_conversation(has_bytes
 
     builder = PlanBuilder(2).source("s", ["a", "b"], conversations=2)
     builder.node("n", process, max_outputs=2, state_mode="transactional", reorder_capacity=1)
-    limit = {"max_bytes": 1_000_000} if has_bytes else {}
+    limit: dict[str, Any] = {"max_bytes": 1_000_000} if has_bytes else {}
     builder.node("k", slow, queue_capacity=4, workers=2, outputs=(), **limit)
     builder.chain("s", "n", "k")
 

@@ -115,5 +115,5 @@ def bound_time() -> None:
             raise EndlessError("the loop turns for ever")
         turn(loop)
 
-    VirtualLoop._advance = advances  # type: ignore[method-assign]
+    VirtualLoop._advance = advances  # type: ignore[method-assign, assignment]
     VirtualLoop._run_once = turns  # type: ignore[attr-defined]
