@@ -72,6 +72,22 @@ class TestOutput:
         assert "speech was the slow consumer" in called.err
         assert "at most 8 of 8 events in its queue" in called.err
 
+    @pytest.mark.parametrize(
+        ("strategy", "bound", "sentence"),
+        [
+            ("unbounded", "no bound (strategy unbounded)", "275 events piled up in it"),
+            ("callback", "at most 16 events in flight (strategy callback)", "was the slow step"),
+        ],
+    )
+    def test_a_strategy_is_told_with_its_own_bound_and_its_price(
+        self, aiflow, strategy: str, bound: str, sentence: str
+    ) -> None:
+        """What the run may hold is the strategy's figure, not the policies'."""
+        called = aiflow("run", SPEECH, *VIRTUAL, "--strategy", strategy)
+
+        assert f"Slow speech: 6 nodes, {bound}" in called.err
+        assert sentence in called.err
+
     def test_json_is_one_object_and_nothing_else(self, aiflow) -> None:
         """No sink, no table and no summary beside it."""
         called = aiflow("run", DROPS, *VIRTUAL, "--json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiflow.analysis.bottleneck import bottleneck
 from aiflow.analysis.facts import Facts
-from aiflow.analysis.load import Load, loads
+from aiflow.analysis.load import loads
 from aiflow.analysis.wording import listed
 from aiflow.metrics.snapshot import NodeStats, Snapshot
 
@@ -23,7 +23,7 @@ def run_sentence(snapshot: Snapshot, facts: Facts) -> str:
     """
     found = bottleneck(None, snapshot, facts)
     if found is None:
-        return _unheld_sentence(snapshot, loads(None, snapshot, facts))
+        return _unheld_sentence(snapshot, facts)
     slow = snapshot.nodes[found.node]
     limit = f" of {slow.queue_capacity}" if slow.queue_capacity else ", without a limit,"
     return (
@@ -33,10 +33,11 @@ def run_sentence(snapshot: Snapshot, facts: Facts) -> str:
     )
 
 
-def _unheld_sentence(snapshot: Snapshot, load: dict[str, Load]) -> str:
+def _unheld_sentence(snapshot: Snapshot, facts: Facts) -> str:
     """Say what a slow node did where the strategy, not the policy, let nothing wait in a queue."""
+    load = loads(None, snapshot, facts)
     takers: list[NodeStats] = [
-        node for id, node in snapshot.nodes.items() if node.max_depth > 0 and id in load
+        node for id, node in snapshot.nodes.items() if id in load and id not in facts.sources
     ]
     if not takers:
         return NOBODY_WAITED
@@ -47,7 +48,7 @@ def _unheld_sentence(snapshot: Snapshot, load: dict[str, Load]) -> str:
             f"{slow.id} was the slow step: busy {busy:.0%} of the time, and nothing else moved"
             " meanwhile, because a callback carries one event to its end before the next."
         )
-    if busy > _MOSTLY_BUSY and slow.queue_capacity is None:
+    if busy > _MOSTLY_BUSY and slow.queue_capacity is None and slow.max_depth > 0:
         return (
             f"{slow.id} was the slow consumer: busy {busy:.0%} of the time, and because its queue"
             f" had no bound, nobody waited and {slow.max_depth:,} events piled up in it."

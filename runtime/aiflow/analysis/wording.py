@@ -1,4 +1,4 @@
-"""How durations and names read in a sentence."""
+"""How durations, counts and names read in a sentence."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     milliseconds = seconds * 1e3
     return f"{milliseconds:.0f} ms" if milliseconds >= 1 else f"{milliseconds:.3g} ms"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 node`, `1,600 events`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
+from aiflow.analysis.wording import counted
 from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.console import complain, put, put_json
 from aiflow.cli.exits import Exit
@@ -63,13 +64,13 @@ def lines_of(file: str, compiled: Compiled) -> Iterable[str]:
         for severity in Severity
     }
     if counts[Severity.ERROR]:
-        verdict = _counted(counts[Severity.ERROR], "error")
+        verdict = counted(counts[Severity.ERROR], "error")
     else:
         verdict = "valid"
         if compiled.bound is not None:
             verdict += f", at most {compiled.bound} events in flight"
     if counts[Severity.WARNING]:
-        verdict += f", {_counted(counts[Severity.WARNING], 'warning')}"
+        verdict += f", {counted(counts[Severity.WARNING], 'warning')}"
     return [f"{file}: {verdict}", *map(finding_line, compiled.diagnostics)]
 
 
@@ -117,7 +118,3 @@ def _unreadable(error: GraphFileError) -> dict[str, Any]:
         "message": f"{error.where}: {error.reason}",
         "hint": error.hint,
     }
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -7,6 +7,7 @@ from typing import Any
 
 from aiflow.analysis.facts import Facts
 from aiflow.analysis.summary import run_sentence
+from aiflow.analysis.wording import counted
 from aiflow.metrics.snapshot import LatencyStats, NodeStats, Snapshot
 from aiflow.operators.answer import MALFORMED
 
@@ -91,11 +92,10 @@ def _drops(snapshot: Snapshot) -> str:
 def _unread(snapshot: Snapshot) -> Iterator[str]:
     for node in snapshot.nodes.values():
         if count := node.notices.get(MALFORMED, 0):
-            pieces = "1 piece" if count == 1 else f"{count:,} pieces"
             were = "was" if count == 1 else "were"
             yield (
-                f"{node.id}: {pieces} of the answer could not be read and {were} left out; its port"
-                " control shows what it was"
+                f"{node.id}: {counted(count, 'piece')} of the answer could not be read and {were}"
+                " left out; its port control shows what it was"
             )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiflow.analysis.facts import Facts
+from aiflow.analysis.wording import counted
 from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.check import finding_line
 from aiflow.cli.console import complain, put_json, say
@@ -159,7 +160,7 @@ def _run(options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         files = [_opened(name, stack) for name in (options.events, options.metrics)]
         if not options.json:
-            _announce(graph, compiled, options.strategy)
+            _announce(graph, compiled, job.plan)
         ending = run_job(job, *files)
     # Only a closed file is known to be whole.
     errors = [str(file.error) for file in files if file is not None and file.error is not None]
@@ -197,8 +198,7 @@ def _tell_recordings(recordings: AnswerRecordings | None, *, is_quiet: bool) -> 
     for error in recordings.errors:
         complain(error)
     if not is_quiet:
-        count = len(recordings.paths)
-        answers = "1 answer" if count == 1 else f"{count} answers"
+        answers = counted(len(recordings.paths), "answer")
         say(f"recorded {answers} in {recordings.folder}")
 
 
@@ -257,13 +257,14 @@ def _refuse(options: argparse.Namespace, compiled: Compiled) -> int:
     return Exit.FAILED
 
 
-def _announce(graph: Graph, compiled: Compiled, strategy: str) -> None:
+def _announce(graph: Graph, compiled: Compiled, plan: Plan) -> None:
+    """Say what is about to run, and how much it may hold under its strategy."""
     for found in compiled.diagnostics:
         if found.severity is Severity.WARNING:
             say(finding_line(found).strip())
-    limit = "" if compiled.bound is None else f", at most {compiled.bound} events in flight"
-    how = "" if strategy == "aiflow" else f" (strategy {strategy} lifts that)"
-    say(f"{graph.name or 'graph'}: {len(graph.nodes)} nodes{limit}{how}")
+    limit = "no bound" if plan.bound is None else f"at most {plan.bound} events in flight"
+    how = "" if plan.strategy == "aiflow" else f" (strategy {plan.strategy})"
+    say(f"{graph.name or 'graph'}: {counted(len(graph.nodes), 'node')}, {limit}{how}")
 
 
 def _report(

@@ -66,7 +66,7 @@ def test_a_queue_without_a_bound_is_named_for_what_piled_up_in_it() -> None:
 def test_a_callback_that_stands_still_is_not_called_free() -> None:
     """No queue fills where one event is carried to its end, yet all wait for the slow step."""
     nodes = {
-        "speech": replace(SPEECH, queue_capacity=1, max_depth=1),
+        "speech": replace(SPEECH, queue_capacity=1, max_depth=0),
         "model": replace(MODEL, backpressured_s=0),
     }
 
