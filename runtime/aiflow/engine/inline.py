@@ -42,10 +42,10 @@ from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.frames import Frame, keep, next_of, open_frame
+from aiflow.engine.outcomes import came_late, discard, raised
 from aiflow.engine.retrying import begin_try, call_failed, open_trial
 from aiflow.engine.settling import count, leave, rest, settle, work
 from aiflow.engine.timeouts import work_for
-from aiflow.engine.timing import timeout_of
 from aiflow.engine.transactions import begin_transaction
 from aiflow.engine.waiting import park
 from aiflow.errors import EngineError
@@ -78,7 +78,7 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             out = lane.process(payload, scope)
         except BaseException as error:
             started, at = at, now()
-            _raised(lane, event, error, at - started, at)
+            raised(lane, event, error, at - started, at)
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 keep(frames or [])
                 raise
@@ -91,7 +91,7 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             if spent < FINE_S:
                 service.fine += 1
             elif service.record_coarse(spent):
-                _came_late(lane, event, spent, at)
+                came_late(lane, event, spent, at)
                 out = _OVER
         route = lane.route
         if type(out) is not lane.plain:
@@ -169,7 +169,7 @@ def _look_closer(
     if isinstance(out, Later):
         _suspended(lane, event, out, spent_s, at)
     elif lane.is_dead:
-        _discard(lane, event, out, at)
+        discard(lane, event, out, at)
     elif (
         type(out) is Emit
         and extra is None
@@ -184,7 +184,7 @@ def _look_closer(
         _several(lane, event, out, spent_s, at)
     elif lane.route is None:
         lane.service.take_back(spent_s)
-        _raised(lane, event, _no_port(lane), spent_s, at)
+        raised(lane, event, _no_port(lane), spent_s, at)
     else:
         lane.plain = type(out)
         return lane.route, out
@@ -254,31 +254,6 @@ def _several(lane: Lane, event: Event, out: Any, spent_s: float, at: float) -> N
     else:
         call.is_measured = True
     complete(call, out, at)
-
-
-def _raised(lane: Lane, event: Event, error: BaseException, spent_s: float, at: float) -> None:
-    """Settle an event whose operator raised, or keep a call for its next try."""
-    lane.extra = None
-    if lane.is_dead:
-        count(lane, event, Settled.CANCELLED, at)
-        return
-    call = open_call(lane, event, at)
-    call.spent_s = spent_s
-    call_failed(call, error, at)
-
-
-def _came_late(lane: Lane, event: Event, spent_s: float, at: float) -> None:
-    """Settle an event whose operator has taken longer than one try may; see `limits`."""
-    lane.service.take_back(spent_s)
-    _raised(lane, event, timeout_of(lane.guardian, spent_s), spent_s, at)
-
-
-def _discard(lane: Lane, event: Event, out: Any, at: float) -> None:  # noqa: ANN401
-    """Settle an event whose turn ended while its operator was at work."""
-    lane.extra = None
-    if hasattr(out, "__next__"):
-        close_now(lane, out)
-    count(lane, event, Settled.CANCELLED, at)
 
 
 class InlineRunner:
