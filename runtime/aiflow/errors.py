@@ -34,9 +34,31 @@ the values as attributes. What a person got wrong in a graph is a `Diagnostic`, 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 _LONGEST_CAUSE = 1_000
+#: What the system's own words are for whoever does not know its words.
+_REASONS = {
+    errno.ENOENT: "there is no such file or folder",
+    errno.EACCES: "you have no permission for it",
+    errno.EPERM: "you have no permission for it",
+    errno.EROFS: "the disk is read-only",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "your share of the disk is used up",
+    errno.EEXIST: "there is something else of that name",
+    errno.EISDIR: "it is a folder",
+    errno.ENOTDIR: "a part of the path is no folder",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.EADDRINUSE: "another program listens there",
+    errno.EADDRNOTAVAIL: "this machine has no such address",
+    errno.ECONNREFUSED: "nothing listens there",
+}
+
+
+def reason_of(error: OSError) -> str:
+    """Return what kept the system from it, as one clause of a sentence."""
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error) or "it did not answer"
 
 
 class AiFlowError(Exception):

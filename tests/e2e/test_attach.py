@@ -252,12 +252,14 @@ def test_a_run_that_nobody_comes_to_see_is_not_begun(
     ("arguments", "sentence"),
     [
         (("run", str(SPEECH), "--clock", "virtual", "--serve", "0"), "--serve takes the real"),
-        (("run", str(SPEECH), "--serve", "here"), "'here' is no address"),
+        (("run", str(SPEECH), "--serve", "here"), "aiflow: --serve: 'here' is no address"),
+        (("run", str(SPEECH), "--prometheus", "70000"), "aiflow: --prometheus: '70000' is no"),
         (("run", str(SPEECH), "--serve", "0.0.0.0:0"), "(--serve-anywhere)"),
         (("run", str(SPEECH), "--stop-when-left"), "go with --serve ADDRESS"),
         (("attach", "127.0.0.1:1", "--json"), "say --once too"),
         (("attach", "nowhere"), "'nowhere' is no address"),
         (("attach", "1", "--tune", "speech"), "--tune takes node.member=value"),
+        (("attach", "1", "--token-file", "gone"), "gone cannot be read: there is no such file"),
     ],
 )
 def test_what_cannot_be_served_or_attached_to_is_a_wrong_command_line(
@@ -273,6 +275,7 @@ def test_what_cannot_be_served_or_attached_to_is_a_wrong_command_line(
 
     assert called.code == 2
     assert sentence in called.err
+    assert called.err.count("\n") == 1
 
 
 def test_attach_without_any_token_says_where_it_looked(
@@ -286,7 +289,8 @@ def test_attach_without_any_token_says_where_it_looked(
     called = aiflow("attach", "127.0.0.1:1")
 
     assert called.code == 1
-    assert "there is no token for port 1 on this machine; set AIFLOW_TOKEN" in called.err
+    assert "there is no token for port 1 on this machine" in called.err
+    assert "set AIFLOW_TOKEN to the token" in called.err
 
 
 def test_a_graph_is_read_from_standard_input(aiflow_process: Start, tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ class TestFiles:
         called = aiflow("run", DROPS, *VIRTUAL, "--json", option, "/dev/full")
 
         assert called.code == 1
-        assert "/dev/full cannot be written: No space left on device" in called.err
+        assert "/dev/full cannot be written: the disk is full" in called.err
         assert called.json["status"] == "failed"
         assert "/dev/full cannot be written" in called.json["error"]
 
@@ -335,7 +335,7 @@ class TestProcess:
             _, err = process.communicate(timeout=20)
 
         assert process.returncode == 1
-        assert err.count(b"stdout cannot be written: No space left on device") == 1
+        assert err.count(b"stdout cannot be written: the disk is full") == 1
         assert b"Traceback" not in err
         assert b"Exception ignored" not in err
 

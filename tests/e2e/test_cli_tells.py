@@ -44,7 +44,8 @@ class TestExplain:
 
         assert (called.code, called.out) == (2, "")
         assert called.err.startswith("aiflow: there is no code 'AF3O4'; did you mean AF304?")
-        assert "lists all there are" in aiflow("explain", "nonsense").err
+        for word in ("nonsense", "AF999"):
+            assert "lists all there are" in aiflow("explain", word).err
 
 
 class TestDiff:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiflow.analysis.bottleneck import bottleneck
 from aiflow.analysis.facts import Facts
 from aiflow.analysis.load import loads
-from aiflow.analysis.wording import listed
+from aiflow.analysis.wording import counted, listed
 from aiflow.metrics.snapshot import NodeStats, Snapshot
 
 # A node that nothing holds back, but that works more than this share of the run, sets its length.
@@ -25,12 +25,20 @@ def run_sentence(snapshot: Snapshot, facts: Facts) -> str:
     if found is None:
         return _unheld_sentence(snapshot, facts)
     slow = snapshot.nodes[found.node]
-    limit = f" of {slow.queue_capacity}" if slow.queue_capacity else ", without a limit,"
     return (
         f"{slow.id} was the slow consumer: busy {found.busy:.0%} of the time,"
-        f" at most {slow.max_depth:,}{limit} events in its queue;"
-        f" {listed(found.waiting)} waited for it."
+        f" at most {_filling(slow)} in its queue; {listed(found.waiting)} waited for it."
     )
+
+
+def _filling(node: NodeStats) -> str:
+    """Say how full a queue has been, by the bound that it has now."""
+    most, bound = node.max_depth, node.queue_capacity
+    if bound is None:
+        return f"{counted(most, 'event')}, without a limit,"
+    if most > bound:  # the bound was lowered while the run went on
+        return f"{counted(most, 'event')} (q is {bound:,} by now)"
+    return f"{most:,} of {counted(bound, 'event')}"
 
 
 def _unheld_sentence(snapshot: Snapshot, facts: Facts) -> str:

@@ -64,7 +64,11 @@ def attach(options: argparse.Namespace) -> int:
         _, port = address_of(options.address)
     except RemoteError as error:
         raise UsageError(str(error)) from error
-    token = find_token(port, options.token_file)
+    try:
+        token = find_token(port, options.token_file)
+    except RemoteError as error:
+        # A file that was named is usage; that no run is there is not.
+        raise error if options.token_file is None else UsageError(str(error)) from error
     return asyncio.run(_attach(options, changes, token))
 
 

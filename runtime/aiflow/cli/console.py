@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import sys
 
+from aiflow.errors import reason_of
+
 # A file, a provider or a model may put anything into a text: what would move the cursor or
 # recolour the terminal is shown by the picture Unicode has for it.
 _CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
@@ -19,7 +21,7 @@ class OutputError(OSError):
     """Stdout takes no more, for another reason than that its reader has gone."""
 
     def __init__(self, cause: OSError) -> None:
-        super().__init__(f"stdout cannot be written: {cause.strerror or cause}; make room for it")
+        super().__init__(f"stdout cannot be written: {reason_of(cause)}; make room for it")
 
 
 def printable(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from aiflow.compiler.findings import suggestion
-from aiflow.errors import AiFlowError
+from aiflow.errors import AiFlowError, reason_of
 
 
 class Exit(IntEnum):
@@ -46,9 +46,9 @@ def advice(name: str, known: Iterable[str]) -> str:
 
 def unreadable(path: str, error: OSError) -> UsageError:
     """Return the error for a file that the system will not read."""
-    return UsageError(f"{path} cannot be read: {error.strerror or error}; check the path")
+    return UsageError(f"{path} cannot be read: {reason_of(error)}; check the path")
 
 
 def unwritable(path: str, error: OSError) -> UsageError:
     """Return the error for a file that the system will not write."""
-    return UsageError(f"{path} cannot be written: {error.strerror or error}; choose another place")
+    return UsageError(f"{path} cannot be written: {reason_of(error)}; choose another place")

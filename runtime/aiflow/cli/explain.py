@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from aiflow.compiler.explain import FAMILIES, Explanation, explanations
 from aiflow.compiler.findings import suggestion
 
 _WIDTH = 88
+_CODE = re.compile(r"AF\d{3}", re.ASCII)
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -37,8 +39,10 @@ def explain(options: argparse.Namespace) -> int:
     if code.isdigit():
         code = f"AF{code}"
     if code not in known:
-        # The letter O is the likeliest slip, and all codes of a family are otherwise as near.
-        near = suggestion(code.replace("O", "0"), known)
+        # The letter O is the likeliest slip. A whole code that there is not is near to no other:
+        # all of a family are as near, and none of them is meant.
+        is_code = _CODE.fullmatch(code) is not None
+        near = None if is_code else suggestion(code.replace("O", "0"), known)
         advice = f"did you mean {near}?" if near else "`aiflow explain` lists all there are"
         raise UsageError(f"there is no code {options.code!r}; {advice}")
     for line in lines_of(known[code]):

@@ -12,17 +12,17 @@ from typing import Any
 from aiflow.cli.console import put, put_json, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.clock import SystemClock
+from aiflow.errors import RemoteError
 from aiflow.events import Payload
 from aiflow.graph.shipped import graphs_dir
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import find_dialect
 from aiflow.providers.profile import DEFAULT_PROFILE
 from aiflow.providers.reading import plain
+from aiflow.remote.addresses import address_of, cannot_listen
 from aiflow.resources import find_file
 from aiflow.transport.trace import Trace
 from aiflow.transport.trace_server import TraceServer
-
-_LAST_PORT = 65535
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
@@ -65,21 +65,11 @@ def replay(options: argparse.Namespace) -> int:
     if options.serve is None:
         asyncio.run(_play(trace, options.speed))
     else:
-        host, port = address(options.serve)
-        asyncio.run(_serve(trace, options.speed, host, port))
+        try:
+            asyncio.run(_serve(trace, options.speed, *address_of(options.serve)))
+        except RemoteError as error:
+            raise UsageError(f"--serve: {error}") from error
     return Exit.DONE
-
-
-def address(text: str) -> tuple[str, int]:
-    """Return host and port of `host:port`, `[::1]:port`, `:port` or `port`.
-
-    Raises:
-        UsageError: it is none of them.
-    """
-    host, _, port = text.rpartition(":")
-    if not port.isascii() or not port.isdecimal() or int(port) > _LAST_PORT:
-        raise UsageError(f"{text!r} is no address; write host:port or port, such as 8080")
-    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 async def _serve(trace: Trace, speed: float, host: str, port: int) -> None:
@@ -88,10 +78,7 @@ async def _serve(trace: Trace, speed: float, host: str, port: int) -> None:
     try:
         await server.start()
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(
-            f"cannot listen at {host}:{port}: {reason}; choose another port"
-        ) from error
+        raise cannot_listen(host, port, error) from error
     try:
         put(server.url)
         say(f"aiflow: serving {trace.path.name} ({trace.dialect}); Ctrl+C ends it")

@@ -71,7 +71,7 @@ def _headline(snapshot: Snapshot) -> str:
     bound = "no bound" if snapshot.bound is None else f"a bound of {snapshot.bound}"
     parts = [
         f"{snapshot.phase} in {snapshot.at - snapshot.started_at:.1f} s",
-        f"at most {snapshot.max_in_flight} events in flight ({bound})",
+        f"at most {counted(snapshot.max_in_flight, 'event')} in flight ({bound})",
     ]
     first, model = snapshot.ttfpt_ms, snapshot.model_ttft_ms
     if first is not None and model is not None:

@@ -20,6 +20,7 @@ from aiflow.cli.interrupts import GRACE_S
 from aiflow.cli.linefile import LineFile
 from aiflow.cli.report import run_report, summary_lines
 from aiflow.cli.running import Ending, Job, leave, run_job
+from aiflow.cli.serving import check_address
 from aiflow.cli.settings import with_settings
 from aiflow.compiler.compile import Compiled
 from aiflow.compiler.compile import compile as compile_graph
@@ -231,6 +232,9 @@ def _check_serving(options: argparse.Namespace) -> None:
         is_reached = options.serve_anywhere and options.prometheus is None
         if is_reached or options.stop_when_left:
             raise UsageError("--serve-anywhere and --stop-when-left go with --serve ADDRESS")
+    for option, address in (("--serve", options.serve), ("--prometheus", options.prometheus)):
+        if address is not None:
+            check_address(option, address, serve_anywhere=options.serve_anywhere)
 
 
 def _is_same_file(options: argparse.Namespace) -> bool:

@@ -12,7 +12,7 @@ from aiflow.cli.exits import UsageError
 from aiflow.engine.session import Session
 from aiflow.errors import RemoteError
 from aiflow.remote import Server, serve
-from aiflow.remote.addresses import announcement
+from aiflow.remote.addresses import announcement, listening_address
 from aiflow.remote.scraping import PATH, scraped
 
 #: Seconds in which somebody must attach to a run that stops when nobody is there.
@@ -59,7 +59,7 @@ async def served(session: Session, wanted: Wanted, is_told: asyncio.Event) -> As
     try:
         server = await serve(session, wanted.serve, serve_anywhere=wanted.serve_anywhere)
     except RemoteError as error:
-        raise _refused(error) from error
+        raise _refused("--serve", error) from error
     try:
         say(f"aiflow: {announcement(server.address)}")
         if server.token_file is not None:
@@ -85,13 +85,25 @@ async def measured(session: Session, wanted: Wanted) -> AsyncIterator[None]:
                 scraped(session.snapshot, wanted.prometheus, serve_anywhere=wanted.serve_anywhere)
             )
         except RemoteError as error:
-            raise _refused(error) from error
+            raise _refused("--prometheus", error) from error
         say(f"aiflow: metrics at http://{address}{PATH}")
         yield
 
 
-def _refused(error: RemoteError) -> UsageError:
-    return UsageError(str(error).replace("(serve_anywhere)", "(--serve-anywhere)"))
+def check_address(option: str, address: str, *, serve_anywhere: bool) -> None:
+    """Refuse an address that nothing can listen at, before a run is begun for it.
+
+    Raises:
+        UsageError: it is none, or is not of this machine and should be.
+    """
+    try:
+        listening_address(address, serve_anywhere=serve_anywhere)
+    except RemoteError as error:
+        raise _refused(option, error) from error
+
+
+def _refused(option: str, error: RemoteError) -> UsageError:
+    return UsageError(f"{option}: {error}".replace("(serve_anywhere)", "(--serve-anywhere)"))
 
 
 async def _wait_for_company(session: Session, server: Server, is_told: asyncio.Event) -> None:

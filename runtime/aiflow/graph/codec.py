@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from aiflow.errors import GraphFileError
+from aiflow.errors import GraphFileError, reason_of
 from aiflow.graph.json_text import MAX_BYTES, parse, render, too_large
 from aiflow.graph.migrations import MIGRATIONS, Migration, migrate
 from aiflow.graph.model import FORMAT, VERSION, Graph
@@ -25,17 +25,6 @@ from aiflow.graph.writer import document_of
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _OURS = f"{VERSION[0]}.{VERSION[1]}"
-_REASONS = {
-    errno.ENOENT: "there is no such file or folder",
-    errno.EACCES: "you have no permission for it",
-    errno.EPERM: "you have no permission for it",
-    errno.EROFS: "the disk is read-only",
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "your share of the disk is used up",
-    errno.EISDIR: "it is a folder",
-    errno.ENOTDIR: "a part of the path is no folder",
-    errno.ENAMETOOLONG: "the name is too long",
-}
 
 
 def loads(
@@ -142,7 +131,7 @@ _ONE_LINE = ("measure",)
 
 
 def _what_is_one() -> str:
-    return f'a graph file begins with {{"format": "{FORMAT}", "version": "{_OURS}"'
+    return f'a graph file begins with {{"format": "{FORMAT}", "version": "{_OURS}", …'
 
 
 def _version(given: object, where: str) -> tuple[int, int]:
@@ -159,8 +148,7 @@ def _clear_errors(where: str, what: str, hint: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise GraphFileError(where, f"{what}: {reason}", hint) from error
+        raise GraphFileError(where, f"{what}: {reason_of(error)}", hint) from error
     except ValueError as error:  # a path with a NUL in it
         raise GraphFileError(where, f"{what}: {error}", hint) from error
 

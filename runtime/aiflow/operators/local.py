@@ -62,7 +62,8 @@ def with_tools(catalog: Catalog, *offers: Offer) -> Catalog:
 def _loaded(where: str) -> ModuleType:
     path = Path(where)
     if not path.is_file():
-        raise PluginError(where, _WORD, "there is no such file")
+        what = "it is no file" if path.exists() else "there is no such file"
+        raise PluginError(where, _WORD, f"{what}; name one that ends in .py")
     name = f"aiflow_local_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from aiflow.clock import Clock
-from aiflow.errors import TraceError
+from aiflow.errors import TraceError, reason_of
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.streams import ByteStream
 from aiflow.transport.masking import SecretMask
@@ -88,7 +88,7 @@ class TraceRecorder:
     def _unwritable(self, error: OSError) -> TraceError:
         # What is on the disk stays as it is: it ends with what could be written.
         self._is_closed = True
-        return TraceError(str(self._path), f"it cannot be written ({error.strerror or error})")
+        return TraceError(str(self._path), f"it cannot be written ({reason_of(error)})")
 
 
 class RecordingStream:

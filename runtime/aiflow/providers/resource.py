@@ -17,7 +17,7 @@ from pydantic import Field, JsonValue
 
 from aiflow.clock import Clock
 from aiflow.credentials import look_up, look_up_now
-from aiflow.errors import PluginError, ProviderError, ResourceError, TraceError
+from aiflow.errors import PluginError, ProviderError, ResourceError, TraceError, reason_of
 from aiflow.providers.chat import ChatStream
 from aiflow.providers.decoder import StreamDecoder
 from aiflow.providers.dialect import Dialect, dialect_names, find_dialect
@@ -348,7 +348,7 @@ class Provider(Resource[ProviderParams]):
             raise ResourceError(self.id, f"the trace cannot be read: {error}") from error
         except OSError as error:
             raise ResourceError(
-                self.id, f"its trace server cannot listen on 127.0.0.1 ({error.strerror})"
+                self.id, f"its trace server cannot listen on 127.0.0.1 ({reason_of(error)})"
             ) from error
         self._endpoint = "" if self.server is None else self.server.url
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from aiflow.errors import RemoteError
+from aiflow.errors import RemoteError, reason_of
 
 LOOPBACK = "127.0.0.1"
 _LAST_PORT = 65535
@@ -19,7 +19,9 @@ def address_of(text: str) -> tuple[str, int]:
     """
     host, _, port = text.strip().rpartition(":")
     if not port.isascii() or not port.isdecimal() or int(port) > _LAST_PORT:
-        raise RemoteError(f"{text!r} is no address; write host:port or port, such as 8080")
+        raise RemoteError(
+            f"{text!r} is no address; write host:port or port, such as 8080, of 0 to {_LAST_PORT}"
+        )
     return host.strip("[]") or LOOPBACK, int(port)
 
 
@@ -36,6 +38,33 @@ def is_of_this_machine(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def listening_address(text: str, *, serve_anywhere: bool) -> tuple[str, int]:
+    """Return host and port of an address to listen at.
+
+    Args:
+        text: as `address_of` takes it.
+        serve_anywhere: whether other machines may reach it.
+
+    Raises:
+        RemoteError: it is none, or other machines can reach it and should not.
+    """
+    host, port = address_of(text)
+    if not serve_anywhere and not is_of_this_machine(host):
+        raise RemoteError(
+            f"{host} can be reached from other machines; serve at {LOOPBACK}, or say that it is"
+            " meant (serve_anywhere)"
+        )
+    return host, port
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> RemoteError:
+    """Return the error for an address that the system does not give."""
+    return RemoteError(
+        f"cannot listen at {written(host, port)}: {reason_of(error)};"
+        " choose another port, or 0 for any that is free"
+    )
 
 
 def announcement(address: str) -> str:

@@ -17,7 +17,7 @@ import msgspec
 from aiflow.analysis.facts import Facts
 from aiflow.engine.outputs import OutputLine
 from aiflow.engine.tuning import Tuning
-from aiflow.errors import RemoteError
+from aiflow.errors import RemoteError, reason_of
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.remote import tokens
 from aiflow.remote.addresses import address_of, written
@@ -200,9 +200,9 @@ class Client:
                 line = await read_line(self._reader)
         except (OSError, TimeoutError) as error:
             await self.close()
-            reason = getattr(error, "strerror", None) or "no answer came"
             raise RemoteError(
-                f"no run can be reached at {self.address}: {reason}; is it still running?"
+                f"no run can be reached at {self.address}: {reason_of(error)};"
+                " is it still running, and is the address right?"
             ) from error
         except BaseException:
             await self.close()
@@ -211,7 +211,7 @@ class Client:
             await self.close()
             raise RemoteError(
                 f"the run at {self.address} refuses: the token is another, it is no run, or it"
-                " speaks another version"
+                f" speaks another version; set {tokens.VARIABLE} to the token that the run has told"
             )
         self.graph = str(self._read(line).get("graph", ""))
         return self

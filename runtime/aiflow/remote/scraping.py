@@ -12,10 +12,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from aiflow.errors import RemoteError
 from aiflow.metrics.exposition import CONTENT_TYPE, exposition
 from aiflow.metrics.snapshot import Snapshot
-from aiflow.remote.addresses import address_of, is_of_this_machine, written
+from aiflow.remote.addresses import (
+    cannot_listen,
+    is_of_this_machine,
+    listening_address,
+    written,
+)
 
 PATH = "/metrics"
 #: Seconds for a request and its answer, connections at once, and bytes of a request's head.
@@ -38,19 +42,12 @@ async def scraped(
     Raises:
         RemoteError: it is no address, can be reached from elsewhere, or is taken.
     """
-    host, port = address_of(address)
-    is_near = is_of_this_machine(host)
-    if not is_near and not serve_anywhere:
-        raise RemoteError(
-            f"{host} can be reached from other machines; serve at 127.0.0.1, or say that it is"
-            " meant (serve_anywhere)"
-        )
-    desk = _Desk(snapshot, is_near)
+    host, port = listening_address(address, serve_anywhere=serve_anywhere)
+    desk = _Desk(snapshot, is_of_this_machine(host))
     try:
         server = await asyncio.start_server(desk.answer, host, port, limit=MOST_HEAD)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise RemoteError(f"{written(host, port)} cannot be listened at: {reason}") from error
+        raise cannot_listen(host, port, error) from error
     try:
         name = server.sockets[0].getsockname()
         yield written(name[0], name[1])

@@ -22,7 +22,7 @@ from aiflow.clock import VirtualLoop
 from aiflow.engine.session import Session
 from aiflow.errors import AiFlowError, RemoteError
 from aiflow.remote import tokens
-from aiflow.remote.addresses import address_of, is_of_this_machine, written
+from aiflow.remote.addresses import cannot_listen, listening_address, written
 from aiflow.remote.desk import Desk
 from aiflow.remote.wire import (
     MOST_HELLO,
@@ -66,12 +66,7 @@ class Server:
         self, session: Session, address: str, token: str | None, *, anywhere: bool
     ) -> None:
         self._session = session
-        self._host, self._port = address_of(address)
-        if not anywhere and not is_of_this_machine(self._host):
-            raise RemoteError(
-                f"{self._host} can be reached from other machines; serve at 127.0.0.1, or say"
-                " that it is meant (serve_anywhere)"
-            )
+        self._host, self._port = listening_address(address, serve_anywhere=anywhere)
         given = tokens.token_of_environment() if token is None else tokens.checked(token)
         self._is_made = given is None
         self.token = given or tokens.new_token()
@@ -131,9 +126,7 @@ class Server:
                 self._met, self._host, self._port, limit=MOST_REQUEST
             )
         except OSError as error:
-            where = written(self._host, self._port)
-            reason = error.strerror or str(error)
-            raise RemoteError(f"cannot listen at {where}: {reason}; choose another port") from error
+            raise cannot_listen(self._host, self._port, error) from error
         host, port = self._server.sockets[0].getsockname()[:2]
         self.address = written(host, port)
         if self._is_made:

@@ -13,7 +13,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from aiflow.errors import RemoteError
+from aiflow.errors import RemoteError, reason_of
 
 VARIABLE = "AIFLOW_TOKEN"
 #: Shorter ones could be guessed.
@@ -77,7 +77,7 @@ def keep(token: str, port: int) -> Path:
             file.write(f"{token}\n")
     except OSError as error:
         raise RemoteError(
-            f"the token cannot be kept in {path}: {error.strerror or error}; set {VARIABLE} instead"
+            f"the token cannot be kept in {path}: {reason_of(error)}; set {VARIABLE} instead"
         ) from error
     return path
 
@@ -98,10 +98,12 @@ def read(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             token = file.read(_MOST_LETTERS + 2).strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise RemoteError(f"the token file {path} cannot be read: {reason}") from error
+        reason = reason_of(error) if isinstance(error, OSError) else "it is no text"
+        raise RemoteError(
+            f"the token file {path} cannot be read: {reason}; check the path"
+        ) from error
     if not token:
-        raise RemoteError(f"the token file {path} is empty")
+        raise RemoteError(f"the token file {path} is empty; put the token that the run told in it")
     return token
 
 
@@ -119,8 +121,8 @@ def find_token(port: int, file: str | None = None) -> str:
     path = token_file(port)
     if not path.exists():
         raise RemoteError(
-            f"there is no token for port {port} on this machine; set {VARIABLE},"
-            " or name the file it is in"
+            f"there is no token for port {port} on this machine, so no run of yours is served"
+            f" there; correct the port, or set {VARIABLE} to the token, or name the file it is in"
         )
     return read(path)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from aiflow.errors import NamedFileError
+from aiflow.errors import NamedFileError, reason_of
 
 #: Largest file that is read, in bytes: memory holds a prompt or a document, not an archive.
 MAX_BYTES = 64 * 1024 * 1024
@@ -32,7 +32,7 @@ def content_of(name: str, path: Path) -> bytes:
             raise NamedFileError(name, f"it is larger than {MAX_BYTES // 2**20} MiB; cut it")
         return path.read_bytes()
     except OSError as error:
-        raise NamedFileError(name, f"it cannot be read ({error.strerror})") from error
+        raise NamedFileError(name, f"it cannot be read ({reason_of(error)})") from error
 
 
 def decoded(name: str, content: bytes) -> str:

@@ -13,6 +13,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aiflow.errors import reason_of
 from aiflow.speech.faults import SpeechFault
 
 _AT_ONCE = 2**16
@@ -73,7 +74,7 @@ async def _started(command: Sequence[str]) -> Process:
     try:
         return await asyncio.shield(start)
     except OSError as error:
-        raise SpeechFault(f"it cannot be started ({error.strerror or error})") from error
+        raise SpeechFault(f"it cannot be started ({reason_of(error)})") from error
     except asyncio.CancelledError:
         # Half started, it would be out of sight and live on.
         await asyncio.wait([start])

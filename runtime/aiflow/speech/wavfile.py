@@ -10,6 +10,7 @@ import io
 import struct
 from pathlib import Path
 
+from aiflow.errors import reason_of
 from aiflow.speech.clip import WIDTH
 from aiflow.speech.faults import SpeechFault
 
@@ -40,12 +41,12 @@ class WavFile:
         try:
             self._file = io.FileIO(path, "r+" if path.exists() else "x+")
         except OSError as error:
-            raise self._fault(f"cannot be opened ({error.strerror})") from error
+            raise self._fault(f"cannot be opened ({reason_of(error)})") from error
         try:
             self._end = self._begin()
         except OSError as error:
             self._file.close()
-            raise self._fault(f"cannot be used ({error.strerror})") from error
+            raise self._fault(f"cannot be used ({reason_of(error)})") from error
         except BaseException:
             self._file.close()
             raise
@@ -62,7 +63,7 @@ class WavFile:
             self._write(_HEADER.size + self._end, frames)
             self._write(0, header(self._rate, self._end + len(frames)))
         except OSError as error:
-            raise self._fault(f"cannot be written ({error.strerror}); make room") from error
+            raise self._fault(f"cannot be written ({reason_of(error)}); make room") from error
         self._end += len(frames)
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
+from aiflow.errors import reason_of
 from aiflow.transport import failures
 
 # With this, one read brings about 64 KiB at most, whatever the loop would take. Much less, and
@@ -99,8 +100,8 @@ def trusted() -> ssl.SSLContext:
         return ssl.create_default_context(cafile=file or None, capath=folder or None)
     except OSError as error:
         no_text = isinstance(error, ssl.SSLError) or not error.strerror
-        reason = "it holds no certificates" if no_text else error.strerror
-        raise failures.unreadable_certificates(file or "", folder or "", str(reason)) from error
+        reason = "it holds no certificates" if no_text else reason_of(error)
+        raise failures.unreadable_certificates(file or "", folder or "", reason) from error
 
 
 def _is_exempt(url: str, no_proxy: str) -> bool:

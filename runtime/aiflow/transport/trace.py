@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, NamedTuple, Self
 
-from aiflow.errors import TraceError
+from aiflow.errors import TraceError, reason_of
 
 VERSION = 1
 _MARK = "aiflow-trace"
@@ -238,14 +238,16 @@ def _opened(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
     except OSError as error:
-        raise TraceError(str(path), f"it cannot be read ({error.strerror})") from error
+        raise TraceError(
+            str(path), f"it cannot be read ({reason_of(error)}); check the path"
+        ) from error
 
 
 def _line(path: Path, number: int, file: IO[bytes]) -> bytes:
     try:
         line = file.readline(_MAX_LINE_BYTES)
     except OSError as error:
-        raise TraceError(str(path), f"line {number}: {error.strerror}") from error
+        raise TraceError(str(path), f"line {number}: {reason_of(error)}") from error
     if line.endswith(b"\n"):
         return line[:-1]
     if len(line) >= _MAX_LINE_BYTES:

@@ -33,6 +33,15 @@ def test_the_sentence_names_the_slow_consumer_and_who_waited() -> None:
     )
 
 
+def test_a_bound_that_was_lowered_in_mid_run_is_not_told_as_broken() -> None:
+    """Eight events were right while eight were allowed."""
+    nodes = {**SNAPSHOT.nodes, "speech": replace(SPEECH, queue_capacity=4)}
+
+    sentence = run_sentence(replace(SNAPSHOT, nodes=nodes), FACTS)
+
+    assert "at most 8 events (q is 4 by now) in its queue" in sentence
+
+
 def test_nobody_is_blamed_where_nobody_waited() -> None:
     """A busy node is no bottleneck while the others are not held back."""
     free = replace(SNAPSHOT, nodes={"speech": SPEECH, "model": replace(MODEL, backpressured_s=0)})

@@ -134,7 +134,7 @@ def test_a_taken_port_is_told() -> None:
 
     async def go() -> None:
         async with serving() as it, scraped(it.session.snapshot, "127.0.0.1:0") as address:
-            with pytest.raises(RemoteError, match=f"{address} cannot be listened at"):
+            with pytest.raises(RemoteError, match=f"cannot listen at {address}: another program"):
                 async with scraped(it.session.snapshot, address):
                     pass
 

@@ -82,9 +82,9 @@ def test_a_crash_is_an_answer_with_its_last_words(espeak: FakeEspeak, on_loop: A
 
 def test_what_is_no_program_cannot_be_started(espeak: FakeEspeak) -> None:
     """Missing, or not to be run."""
-    with pytest.raises(SpeechFault, match=r"cannot be started \(No such file or directory\)"):
+    with pytest.raises(SpeechFault, match=r"cannot be started \(there is no such file or folder\)"):
         asyncio.run(ask([str(espeak.folder / "nothing")], b"", 1, 1))
-    with pytest.raises(SpeechFault, match=r"cannot be started \(Permission denied\)"):
+    with pytest.raises(SpeechFault, match=r"cannot be started \(you have no permission for it\)"):
         asyncio.run(ask([str(espeak.folder)], b"", 1, 1))
 
 

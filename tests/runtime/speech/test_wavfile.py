@@ -108,7 +108,7 @@ def test_a_folder_that_is_gone_and_a_full_file_are_told(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each in a clause."""
-    with pytest.raises(SpeechFault, match=r"cannot be opened \(No such file"):
+    with pytest.raises(SpeechFault, match=r"cannot be opened \(there is no such file"):
         WavFile(path / "deep.wav", "deep.wav", RATE)
 
     file = WavFile(path, "said.wav", RATE)
@@ -126,7 +126,7 @@ def test_a_full_disk_leaves_what_was_there(path: Path) -> None:
     file.add(b"\1\2")
     file._file = Full(path, file._file)
 
-    with pytest.raises(SpeechFault, match=r"cannot be written \(No space left.*\); make room"):
+    with pytest.raises(SpeechFault, match=r"cannot be written \(the disk is full\); make room"):
         file.add(b"\3\4" * 4)
     file.close()
 

@@ -343,9 +343,9 @@ def test_https_to_a_server_without_it_says_so() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("SSL_CERT_FILE", None, "No such file or directory"),
+        ("SSL_CERT_FILE", None, "there is no such file or folder"),
         ("SSL_CERT_FILE", "no certificate", "it holds no certificates"),
-        ("SSL_CERT_DIR", None, "No such file or directory"),
+        ("SSL_CERT_DIR", None, "there is no such file or folder"),
     ],
 )
 def test_certificates_that_cannot_be_read_are_told(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 from pydantic import Field
 
-from aiflow.errors import NamedFileError
+from aiflow.errors import NamedFileError, reason_of
 from aiflow.operators.base import Operator, Params, Port
 from aiflow.operators.linelog import LineLog
 from aiflow.operators.names import kind_of
@@ -88,7 +88,7 @@ class Jsonl(Operator[JsonlParams]):
         except OSError as error:
             raise NamedFileError(
                 str(self.params.path),
-                f"no line can be added ({error.strerror or error}); make room or choose another",
+                f"no line can be added ({reason_of(error)}); make room or choose another",
             ) from error
 
     def check(self, policy: Policy) -> Iterator[str]:

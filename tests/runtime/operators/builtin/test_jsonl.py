@@ -111,7 +111,7 @@ def test_a_disk_that_takes_half_a_line_does_not_lose_the_rest(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk")
 def test_a_full_disk_is_told_with_the_files_name() -> None:
     """What, where, and what to do."""
-    with pytest.raises(NamedFileError, match=r"/dev/full: no line can be added \(No space left"):
+    with pytest.raises(NamedFileError, match=r"/dev/full: no line can be added \(the disk is full"):
         run_operator(Jsonl(JsonlParams(path="/dev/full")), [Token("a")])
 
 
