@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiflow.cli.catalog import add_operators_option, catalog_of
-from aiflow.cli.console import complain
+from aiflow.cli.console import complain, plain_failure
 from aiflow.cli.exits import Exit, UsageError, unknown, unwritable
 from aiflow.cli.files import read_graph
 from aiflow.compiler.paths import rebase_paths
@@ -95,7 +95,9 @@ def _text(graph: Graph, base: Path, options: argparse.Namespace) -> str:
 
 def _put(text: str) -> None:
     """Write to stdout as UTF-8 with LF, whatever the terminal prefers: it is a file's text."""
-    if sys.stdout is not None:
+    if sys.stdout is None:
+        return
+    with plain_failure():
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()

@@ -7,7 +7,6 @@ traceback only with `--debug`.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
 import traceback
@@ -29,7 +28,7 @@ from aiflow.cli import (
     run,
     schema,
 )
-from aiflow.cli.console import OutputError, complain, say
+from aiflow.cli.console import OutputError, complain, never_fail_to_encode, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.errors import AiFlowError, GraphFileError, TraceError
 
@@ -86,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else Exit.USAGE
-    _never_fail_to_encode()
+    never_fail_to_encode()
     try:
         code = int(options.command(options))
     except BrokenPipeError:
@@ -134,12 +133,6 @@ def _sentence(error: Exception, debug: bool) -> str:
     if isinstance(error, OSError):
         return f"{error}{advice}"
     return f"this is a bug in aiflow: {type(error).__name__}: {error}{advice}"
-
-
-def _never_fail_to_encode() -> None:
-    """Let stdout write what its encoding has no letters for, such as a bar, as an escape."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _flush_stdout() -> bool:

@@ -16,6 +16,14 @@ _COLUMNS = (
     *("max queue", "wait p50/p99", "service p50/p99", "busy"),
 )
 
+_FATES = (
+    ("committed", "committed"),
+    ("rolled_back", "rolled back"),
+    ("discarded", "discarded because the barrier was full"),
+    ("waiting", "still waiting"),
+    ("failed", "failed"),
+)
+
 
 def run_report(snapshot: Snapshot, sinks: Collection[str]) -> dict[str, Any]:
     """Return the object that `aiflow run --json` prints.
@@ -61,6 +69,7 @@ def summary_lines(snapshot: Snapshot, facts: Facts) -> Iterator[str]:
     if drops := _drops(snapshot):
         yield drops
     yield from _unread(snapshot)
+    yield from _effects(snapshot)
     if snapshot.phase != "failed":
         yield run_sentence(snapshot, facts)
     yield ""
@@ -99,6 +108,19 @@ def _unread(snapshot: Snapshot) -> Iterator[str]:
             )
 
 
+def _effects(snapshot: Snapshot) -> Iterator[str]:
+    """Say of each speculative node what became of its effects."""
+    for node in snapshot.nodes.values():
+        if not (deferred := node.effects.get("deferred", 0)):
+            continue
+        parts = [
+            f"{node.effects.get(fate, 0):,} {words}"
+            for fate, words in _FATES
+            if node.effects.get(fate, 0) or fate == "committed"
+        ]
+        yield f"{node.id}: {counted(deferred, 'effect')} deferred, {', '.join(parts)}"
+
+
 def _node_report(node: NodeStats) -> dict[str, Any]:
     total = node.busy_s + node.backpressured_s + node.window_blocked_s + node.idle_s
     return {
@@ -116,6 +138,8 @@ def _node_report(node: NodeStats) -> dict[str, Any]:
         "backpressured": _share(node.backpressured_s, total),
         "window_blocked": _share(node.window_blocked_s, total),
         "idle": _share(node.idle_s, total),
+        # Of speculative nodes only: what no other node could have is no zero of theirs.
+        **({"effects": dict(node.effects)} if node.effects else {}),
     }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Collection
 from types import TracebackType
+from typing import Literal
 
 from rich.console import Console
 from rich.live import Live
@@ -20,6 +21,15 @@ REFRESH_S = 0.2
 _CELLS = 16
 _MOST_LINES = 1000
 _PIPE_WIDTH = 120
+_GAP = 2
+_DOING_WIDTH = len("window-blocked")
+_COLUMNS = (
+    *("node", "queue", "q", "k", "ρ", "doing"),
+    *("in/s", "done/s", "wait p50", "service p50", "dropped"),
+)
+_TEXTS = ("node", "queue", "doing")
+#: What a narrow terminal does without, first to go first; a queue shows its q beside its bar.
+_LEAST_NEEDED = ("ρ", "k", "q", "in/s", "service p50", "wait p50", "dropped", "done/s", "doing")
 
 _COLOURS = {
     "busy": "yellow",
@@ -108,7 +118,8 @@ class LiveTable:
             self._measure(snapshot)
             self._print_lines()
             sentence = self._watch.see(snapshot)
-            table = render(snapshot, self._rates, self._sources, sentence)
+            width = self._console.width
+            table = render(snapshot, self._rates, self._sources, sentence, width=width)
             self._live.update(table, refresh=True)
             await asyncio.sleep(REFRESH_S)
 
@@ -134,6 +145,8 @@ def render(
     rates: dict[str, tuple[float, float]],
     sources: Collection[str] = (),
     sentence: str = "",
+    *,
+    width: int = _PIPE_WIDTH,
 ) -> Table:
     """Return the table of one snapshot.
 
@@ -142,18 +155,21 @@ def render(
         rates: node id -> events per second that came and that were done.
         sources: ids of the nodes that have no queue.
         sentence: how the run stands, below the table.
+        width: of the terminal, in letters; what is least needed is left out where it is narrow.
     """
-    table = Table(title=title(snapshot), title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("node", no_wrap=True)
-    table.add_column("queue", no_wrap=True)
-    for name in ("q", "k", "ρ"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("doing", no_wrap=True, min_width=14)
-    for name in ("in/s", "done/s", "wait p50", "service p50", "dropped"):
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = []
     for node in snapshot.nodes.values():
         queue = ("", "") if node.id in sources else _queue(node)
-        table.add_row(node.id, *queue, *_cells(node, *rates.get(node.id, (0.0, 0.0))))
+        rows.append((node.id, *queue, *_cells(node, *rates.get(node.id, (0.0, 0.0)))))
+    columns = _fitting(rows, width)
+    table = Table(title=title(snapshot), title_justify="left", box=None, padding=(0, _GAP, 0, 0))
+    for at in columns:
+        justify: Literal["left", "right"] = "left" if _COLUMNS[at] in _TEXTS else "right"
+        # No jumping while the words change.
+        least = _DOING_WIDTH if _COLUMNS[at] == "doing" else None
+        table.add_column(_COLUMNS[at], justify=justify, no_wrap=True, min_width=least)
+    for row in rows:
+        table.add_row(*(row[at] for at in columns))
     if sentence:
         table.caption, table.caption_justify = Text(sentence), "left"
     return table
@@ -168,8 +184,8 @@ def print_table(snapshot: Snapshot, sources: Collection[str], sentence: str) -> 
         node.id: (node.received / span, node.processed / span) for node in snapshot.nodes.values()
     }
     # A pipe has no width of its own, and nobody wants names cut off there.
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    Console(file=sys.stdout, width=width).print(render(snapshot, rates, sources, sentence))
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    console.print(render(snapshot, rates, sources, sentence, width=console.width))
 
 
 def title(snapshot: Snapshot) -> str:
@@ -184,6 +200,21 @@ def title(snapshot: Snapshot) -> str:
     if snapshot.strategy != "aiflow":
         parts.append(f"strategy {snapshot.strategy}")
     return " · ".join(parts)
+
+
+def _fitting(rows: list[tuple[str | Text, ...]], width: int) -> list[int]:
+    """Return which columns a terminal has room for: all, or without the least needed."""
+    widths = [
+        max(len(name), *(len(row[at]) for row in rows)) if rows else len(name)
+        for at, name in enumerate(_COLUMNS)
+    ]
+    widths[_COLUMNS.index("doing")] = max(widths[_COLUMNS.index("doing")], _DOING_WIDTH)
+    shown = list(range(len(_COLUMNS)))
+    for name in _LEAST_NEEDED:
+        if sum(widths[at] + _GAP for at in shown) <= width:
+            break
+        shown.remove(_COLUMNS.index(name))
+    return shown
 
 
 def _cells(node: NodeStats, came: float, done: float) -> tuple[str | Text, ...]:

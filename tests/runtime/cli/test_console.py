@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 
 import pytest
 
-from aiflow.cli.console import complain, put, put_json, say
+from aiflow.cli.console import complain, never_fail_to_encode, put, put_json, say
 
 NASTY = "a\x1b[2J\rb\x07\x7f\x9b31m\tc\nd"
 
@@ -34,3 +36,31 @@ def test_json_keeps_each_letter(capsys: pytest.CaptureFixture[str]) -> None:
     put_json({"text": NASTY})
 
     assert json.loads(capsys.readouterr().out) == {"text": NASTY}
+
+
+def test_an_encoding_without_our_signs_shows_plain_ones_to_a_person(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A bar is a bar, and a letter that nothing stands for is an escape."""
+    out, err = io.BytesIO(), io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="ascii"))
+    never_fail_to_encode()
+
+    put("screen │ ja – grün")
+    say("speech: ■□ 1/2 → ok")
+
+    assert out.getvalue() == b"screen | ja - gr\\u00fcn\n"
+    assert err.getvalue() == b"speech: #. 1/2 -> ok\n"
+
+
+def test_an_encoding_without_a_letter_changes_no_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program reads each letter, also those beyond 16 bits."""
+    buffer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, encoding="latin-1"))
+    never_fail_to_encode()
+
+    put_json({"text": "│ grün 🎈"})
+
+    written = buffer.getvalue().decode("latin-1")
+    assert json.loads(written) == {"text": "│ grün 🎈"}

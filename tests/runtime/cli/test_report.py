@@ -95,3 +95,20 @@ def test_many_conversations_are_counted_by_outcome() -> None:
 
     assert "no bound" in lines[0]
     assert lines[1] == "3 conversations: 2 completed, 1 failed"
+
+
+def test_a_speculative_node_tells_what_became_of_its_effects() -> None:
+    """In a line for a person, and beside the node's counts for a program."""
+    fates = {"deferred": 5, "committed": 3, "rolled_back": 1, "discarded": 1, "waiting": 0}
+    order = NodeStats("order", effects=fates)
+    snapshot = replace(SNAPSHOT, nodes={**SNAPSHOT.nodes, "order": order})
+
+    lines = list(summary_lines(snapshot, FACTS))
+    nodes = run_report(snapshot, ())["nodes"]
+
+    assert lines[2] == (
+        "order: 5 effects deferred, 3 committed, 1 rolled back,"
+        " 1 discarded because the barrier was full"
+    )
+    assert nodes["order"]["effects"] == fates
+    assert "effects" not in nodes["model"]

@@ -6,6 +6,7 @@ import asyncio
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from aiflow.analysis.facts import Facts
@@ -106,3 +107,24 @@ def test_lines_of_sinks_go_above_the_table() -> None:
 
     assert isinstance(console.file, io.StringIO)
     assert "speech │ Hello [bold]there[/bold]" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (140, "node, queue, q, k, ρ, doing, in/s, done/s, wait p50, service p50, dropped"),
+        (91, "node, queue, q, k, doing, in/s, done/s, wait p50, service p50, dropped"),
+        (60, "node, queue, doing, done/s, dropped"),
+        (40, "node, queue, doing"),
+        (24, "node, queue"),
+    ],
+)
+def test_a_narrow_terminal_does_without_what_is_least_needed(width: int, columns: str) -> None:
+    """Nothing that is shown is cut off: the node, its queue and what it does stay longest."""
+    table = render(SNAPSHOT, {"speech": (20.0, 4.0)}, width=width)
+
+    console = Console(file=io.StringIO(), width=width)
+    console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    assert ", ".join(str(column.header) for column in table.columns) == columns
+    assert "…" not in console.file.getvalue()
