@@ -92,6 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = Exit.FAILED
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
+    except SystemExit as exit_:
+        # No command leaves so: it is an operator's or a plug-in's, which the engine passes on.
+        complain(f"code of the graph ended the program (SystemExit: {exit_.code}); nothing went on")
+        code = Exit.FAILED
     except Exception as error:  # noqa: BLE001 - the border: a person gets one line
         if options.debug:
             say(traceback.format_exc())

@@ -49,6 +49,7 @@ class _Heart:
         self.is_told = False
         self.asked_at = 0.0
         self.missed_s = 0.0
+        self._stack_told = ""
 
     def look(self, at: float, since_s: float, *, is_late: bool) -> None:
         """Ask for a sign of life, or count for how long there was none."""
@@ -72,13 +73,16 @@ class _Heart:
         frame = sys._current_frames().get(self.thread)  # noqa: SLF001 - the one way there is
         if frame is None:
             return
-        stack = "".join(traceback.format_stack(frame))
+        stack = _stack(frame)
         guardian = _caller(frame)
         who = "code outside of any graph" if guardian is None else f"node {guardian.id}"
         # First the sessions: whoever reads the log finds it told there too.
         for tell in tuple(self.tells):
             tell(guardian, blocked_s, stack)
-        _log.warning("%s has blocked the event loop for %.1f s\n%s", who, blocked_s, stack)
+        # An operator that blocks for each of its events does so at one place: that is told once.
+        where = "again, at the same place" if stack == self._stack_told else f"\n{stack}"
+        self._stack_told = stack
+        _log.warning("%s has blocked the event loop for %.1f s %s", who, blocked_s, where)
 
 
 class Watchdog:
@@ -143,10 +147,25 @@ class Watchdog:
 WATCHDOG = Watchdog()
 
 
+def _stack(frame: FrameType) -> str:
+    """Return where a thread stands: what the engine has called, or all where it is not in it."""
+    depth, outer = 0, frame
+    while not _is_engines(outer):
+        depth += 1
+        if outer.f_back is None:
+            return "".join(traceback.format_stack(frame))
+        outer = outer.f_back
+    return "".join(traceback.format_stack(frame, limit=depth))
+
+
+def _is_engines(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith("aiflow.engine.")
+
+
 def _caller(frame: FrameType | None) -> Guardian | None:
     """Return the guardian whose operator is being called on a stack, None where none is."""
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith("aiflow.engine."):
+        if _is_engines(frame):
             names = frame.f_locals
             found = _guardian_of(names.get("lane")) or _guardian_of(names.get("call"))
             found = found or _guardian_of(names.get("self"))

@@ -73,7 +73,7 @@ def _loaded(where: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
         text = error.msg if isinstance(error, SyntaxError) else error

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,6 +115,7 @@ def test_whoever_blocks_the_loop_is_named_with_its_stack(
     (error,) = session.blocked()
     assert error.node == "wall"
     assert "told.block()" in error.stack
+    assert str(Path("aiflow", "engine")) not in error.stack
     assert snapshot.stalls == (str(error),)
     assert "the operator of node wall kept the event loop" in str(error)
     assert snapshot.phase == "completed"
@@ -146,6 +148,8 @@ def test_each_time_is_told_once(told: Told) -> None:
     asyncio.run(session.run())
 
     assert len(session.blocked()) == len(told.lines) == 2
+    assert "told.block()" in told.lines[0]
+    assert told.lines[1].endswith(" s again, at the same place")
 
 
 def test_code_outside_of_the_graph_is_told_of_too(told: Told) -> None:

@@ -54,6 +54,7 @@ def test_a_files_operators_are_known_beside_the_others(tmp_path: Path) -> None:
     [
         ("x = 1", "no public operator"),
         ("def f(:", r"SyntaxError: .* \(line 1\)"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
         ("import nothing_of_that_name", "ModuleNotFoundError"),
         ("raise RuntimeError('no')", "RuntimeError: no"),
         (PASS.format(name="a") + TWICE, "the name a is taken"),
@@ -74,6 +75,8 @@ def test_a_file_that_is_not_there_or_no_python_is_told_too(tmp_path: Path) -> No
     """Before anything is run."""
     with pytest.raises(PluginError, match="no such file"):
         with_file(CATALOG, tmp_path / "gone.py")
+    with pytest.raises(PluginError, match="it is no file"):
+        with_file(CATALOG, tmp_path)
     with pytest.raises(PluginError, match="no Python file"):
         with_file(CATALOG, write(tmp_path, "", "mine.txt"))
 
@@ -115,6 +118,22 @@ def test_a_file_that_cannot_be_used_ends_the_command_with_2(
 
     assert main(["operators", "--operators", str(file)]) == 2
     assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_an_operator_that_ends_the_program_is_told_and_fails(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The engine passes SystemExit on; whoever wrote `sys.exit` learns what became of the run."""
+    code = "from aiflow import operator\nfrom aiflow.events import Token\n\n\n@operator\n"
+    code += "def leaves(payload: Token) -> Token:\n    raise SystemExit(0)\n"
+    flow = Flow("Leaving", max_conversations=1)
+    flow.synthetic("s", count=2) >> flow.add("leaves", "leaves") >> flow.screen("screen")
+    flow.save(graph := tmp_path / "leaving.aiflow.json")
+
+    ended = main(["run", str(graph), "--operators", str(write(tmp_path, code))])
+
+    assert ended == 1
+    assert "aiflow: code of the graph ended the program (SystemExit: 0)" in capfd.readouterr().err
 
 
 def test_the_template_of_the_readme_passes_its_own_test(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def operators_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
     Why: Without its operator nobody knows what the node would do, so nothing can run.
     For example: a node {"id": "voice", "operator": "speach"}, where the operator is called
         speech.
-    Remedy: take the suggested name, install the package that brings the operator, or choose
-        another.
+    Remedy: take the suggested name, install the package that brings the operator, name the
+        Python file that holds it with --operators, or choose another.
     """
     found = Finding("AF101")
     known = resolved.catalog.operators
@@ -53,7 +53,8 @@ def operators_are_known(resolved: Resolved) -> Iterator[Diagnostic]:
                 operator=name,
                 advice=f"Did you mean {near}?"
                 if near
-                else "install the package that brings it, or choose another operator",
+                else "install the package that brings it, name its Python file with --operators,"
+                " or choose another operator",
                 fix=fix(f"Use {near}", edits.set_operator, node.id, near) if near else None,
             )
     for plugin in resolved.catalog.broken:
