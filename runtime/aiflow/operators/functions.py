@@ -18,7 +18,7 @@ from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
 
 from aiflow import events
-from aiflow.operators.base import NoParams, Operator, Params, Port
+from aiflow.operators.base import Emit, NoParams, Operator, Params, Port
 from aiflow.operators.scope import Scope
 from aiflow.types import (
     ANY,
@@ -59,6 +59,8 @@ _SEVERAL = (
 )
 
 Function = Callable[..., Any]
+#: Raises where a result is not what the function says.
+Check = Callable[[object], None]
 
 
 @typing.overload
@@ -117,11 +119,14 @@ def _made(
     if inputs is None:
         taken = _port_type(function, f"argument {payload}", hints.get(payload, inspect.Parameter))
         inputs = (Port("in", taken, "what comes in"),)
+    check: Check | None = None
     if outputs is None:
         given = _single(hints.get("return", inspect.Parameter))
         outputs = ()
         if given not in (None, type(None)):
-            outputs = (Port("out", _port_type(function, "result", given), "what goes out"),)
+            told = _port_type(function, "result", given)
+            outputs = (Port("out", told, "what goes out"),)
+            check = None if told.takes_all else _check(function, told)
     title = function.__name__.replace("_", " ").capitalize()
     body = {
         "name": name or function.__name__.replace("_", "-"),
@@ -131,7 +136,7 @@ def _made(
         "inputs": tuple(inputs),
         "outputs": tuple(outputs),
         "Params": _params(function, arguments[1:], hints),
-        "process": _process(function, any(each.name == "scope" for each in arguments)),
+        "process": _process(function, any(each.name == "scope" for each in arguments), check),
         "__doc__": function.__doc__,
         "__module__": function.__module__,
         **declared,
@@ -166,7 +171,30 @@ def _params(
     )
 
 
-def _process(function: Function, takes_scope: bool) -> Function:
+def _check(function: Function, told: PortType) -> Check:
+    """Return what raises where a result is of another type than the function says.
+
+    Without it the next node would fail, and be blamed. What a generator yields is not looked at.
+    """
+    fitting = tuple(
+        kind for kind, type_ in _TYPES.items() if isinstance(kind, type) and told.accepts(type_)
+    )
+    unseen = frozenset((*fitting, type(None)))
+
+    def check(result: object) -> None:
+        if type(result) in unseen:
+            return
+        for output in result if isinstance(result, list) else (result,):
+            if not isinstance(output, (*fitting, Emit, collections.abc.Iterator, type(None))):
+                raise TypeError(
+                    f"{function.__name__} returned a {type(output).__name__}, and its result is"
+                    f" said to be a {' or '.join(kind.__name__ for kind in fitting)}"
+                )
+
+    return check
+
+
+def _process(function: Function, takes_scope: bool, check: Check | None) -> Function:
     """Return the method, of the same kind as the function: the engine looks at that."""
 
     def arguments(self: Operator[Any], scope: Scope) -> dict[str, Any]:
@@ -188,12 +216,18 @@ def _process(function: Function, takes_scope: bool) -> Function:
     if inspect.iscoroutinefunction(function):
 
         async def waits(self: Operator[Any], payload: Any, scope: Scope) -> Any:  # noqa: ANN401
-            return await function(payload, **arguments(self, scope))
+            result = await function(payload, **arguments(self, scope))
+            if check is not None:
+                check(result)
+            return result
 
         return waits
 
     def calls(self: Operator[Any], payload: Any, scope: Scope) -> Any:  # noqa: ANN401
-        return function(payload, **arguments(self, scope))
+        result = function(payload, **arguments(self, scope))
+        if check is not None:
+            check(result)
+        return result
 
     return calls
 

@@ -170,3 +170,34 @@ def test_an_unknown_declaration_is_refused() -> None:
     """A misspelt one would do nothing."""
     with pytest.raises(TypeError, match="an operator has no max_output"):
         operator(max_output=3)(lambda payload: None)
+
+
+@operator
+def forgets(payload: Token) -> Token:
+    """Return the bare text."""
+    return payload.text  # type: ignore[return-value]
+
+
+@operator
+async def forgets_one(payload: Token, scope: Scope) -> list[Token]:
+    """Return a list with a wrong output in it."""
+    return [payload, Message("b")]  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (forgets, "forgets returned a str, and its result is said to be a Token"),
+        (forgets_one, "forgets_one returned a Message, and its result is said to be a Token"),
+    ],
+)
+def test_a_result_of_another_type_fails_where_it_is_made(made: Any, says: str) -> None:
+    """The author is told, and not that the next node could not read it."""
+    flow = Flow("Wrong", max_conversations=1)
+    flow.synthetic("s", count=1) >> flow.add(made, "wrong") >> flow.screen("screen")
+
+    result = aiflow.run(flow, clock="virtual")
+
+    assert result.status == "failed"
+    assert "node wrong failed" in str(result.error)
+    assert says in str(result.error)
