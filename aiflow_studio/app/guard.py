@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping
 from importlib import metadata
 
+from aiflow_studio.runs.program import probe_command
+
 OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 13)
 OLDEST_PYSIDE = (6, 8)
@@ -25,7 +27,7 @@ SCREENLESS = frozenset({"offscreen", "minimal", "vnc"})
 # Long enough for a cold start from a slow disk; a display that answers takes a fifth of a second.
 PROBE_TIMEOUT_S = 30.0
 
-_PROBE = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
+_PROBE = "from aiflow_studio.app.guard import try_display; try_display()"
 
 
 def check_versions(python: tuple[int, int], pyside: str) -> str | None:
@@ -89,10 +91,17 @@ def probe_display(environ: Mapping[str, str] | None = None) -> str | None:
     return _try_in_a_child(environ)
 
 
+def try_display() -> None:
+    """Start Qt, which ends the process without a word of Python's where it has no display."""
+    from PySide6.QtGui import QGuiApplication  # noqa: PLC0415 - only in the child
+
+    QGuiApplication([])
+
+
 def _try_in_a_child(environ: Mapping[str, str]) -> str | None:
     try:
         child = subprocess.run(
-            [sys.executable, "-c", _PROBE],
+            probe_command(_PROBE),
             env=dict(environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -5,6 +5,8 @@ Qt itself without a display.
 
 Exit codes: 0 closed, 1 it cannot start here, 2 usage or a file that cannot be opened,
 130 interrupted before the window was there.
+
+A studio that was packed into one program is also what it starts, see `runs.program`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Sequence
 
 from aiflow_studio.app import guard
 from aiflow_studio.app.options import parse
+from aiflow_studio.runs.program import AS_AIFLOW, AS_PROBE, is_packed
 
 CANNOT_START = 1
 INTERRUPTED = 130
@@ -21,7 +24,27 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the studio until its window is closed; return the exit code."""
-    options = parse(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if is_packed() and words[:1] in ([AS_AIFLOW], [AS_PROBE]):
+            return _as_another(*words)
+        return _open(words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _as_another(what: str, *words: str) -> int:
+    """Be what the packed studio has started itself as."""
+    if what == AS_PROBE:
+        guard.try_display()
+        return 0
+    from aiflow.cli import main as aiflow  # noqa: PLC0415 - the studio itself has no use for it
+
+    return aiflow(words)
+
+
+def _open(words: Sequence[str]) -> int:
+    options = parse(words)
     fault = guard.check_versions(sys.version_info[:2], guard.installed_pyside())
     way = "To run a graph without a window: aiflow run GRAPH"
     if fault is None:
@@ -34,10 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from aiflow_studio.app.start import start  # noqa: PLC0415 - Qt, only after the checks
 
-    try:
-        return start(options)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return start(options)
 
 
 def complain(sentence: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from aiflow_studio import __version__
 
@@ -25,6 +26,7 @@ class Options:
         screenshot: file to write a picture of the window to; the studio then ends.
         after: seconds from the run's start (without a run: from the window's) to the picture.
         safe: forget settings and start no run, whatever else was asked.
+        operators: Python files whose operators are there too; their code is run.
     """
 
     graph: Path | None = None
@@ -34,6 +36,15 @@ class Options:
     screenshot: Path | None = None
     after: float = 0.0
     safe: bool = False
+    operators: tuple[str, ...] = ()
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that complains in one line, as `aiflow` does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where the help is, and leave."""
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def parse(arguments: Sequence[str]) -> Options:
@@ -42,7 +53,7 @@ def parse(arguments: Sequence[str]) -> Options:
     Raises:
         SystemExit: 2 where it cannot be understood, 0 after `--help` or `--version`.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="aiflow-studio",
         description="Draw a graph of a streaming LLM application, run it, watch it.",
     )
@@ -65,6 +76,13 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument(
         "--safe", action="store_true", help="with settings as at a first start, and without a run"
     )
+    parser.add_argument(
+        "--operators",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="use the operators of a Python file too; its code is run",
+    )
     parser.add_argument("--version", action="version", version=f"aiflow-studio {__version__}")
     given = parser.parse_args(arguments)
     return Options(
@@ -75,6 +93,7 @@ def parse(arguments: Sequence[str]) -> Options:
         screenshot=given.screenshot,
         after=given.after,
         safe=given.safe,
+        operators=tuple(given.operators),
     )
 
 

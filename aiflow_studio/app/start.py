@@ -19,7 +19,8 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import QApplication
 
-from aiflow.errors import GraphFileError
+from aiflow.errors import GraphFileError, PluginError
+from aiflow.operators.local import with_file
 from aiflow.operators.registry import Catalog
 from aiflow_studio import __version__
 from aiflow_studio.app.crash import CrashReporter
@@ -80,11 +81,15 @@ def make_application() -> QApplication:
 
 async def _live(app: QApplication, options: Options, crash: CrashReporter) -> int:
     """Make the studio, live until it is closed, take it down."""
-    catalog = Catalog.load()
+    try:
+        catalog = _catalog(options)
+    except PluginError as error:
+        sys.stderr.write(f"aiflow-studio: {error}\n")
+        return BAD_FILE
     # A picture shows what a first start shows, on every machine.
     forgets = options.safe or options.screenshot is not None
     settings = SettingsFile(None) if forgets else SettingsFile.of_this_user()
-    hosts = EmbeddedHost(catalog), ChildHost(catalog)
+    hosts = EmbeddedHost(catalog), ChildHost(catalog, options.operators)
     studio = Studio(app, catalog, hosts[0], settings, crash, apart=hosts[1])
     try:
         if options.theme is not None:
@@ -122,6 +127,18 @@ def _hear_qt(kind: QtMsgType, _context: QMessageLogContext, message: str) -> Non
     """Put what Qt has to say into the log, but for what every start without a screen says."""
     if not message.startswith(_HARMLESS):
         _log.log(_LEVELS.get(kind, logging.WARNING), "%s", message)
+
+
+def _catalog(options: Options) -> Catalog:
+    """Return all that is installed, and what the named files hold.
+
+    Raises:
+        PluginError: a file cannot be used.
+    """
+    catalog = Catalog.load()
+    for file in options.operators:
+        catalog = with_file(catalog, file)
+    return catalog
 
 
 def _hear_signals(studio: Studio) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections import deque
+from collections.abc import Sequence
 
 from PySide6.QtCore import QProcess, QProcessEnvironment
 
@@ -20,6 +20,7 @@ from aiflow.remote.addresses import announced
 from aiflow.remote.tokens import VARIABLE, new_token
 from aiflow_studio.runs.embedded import asks_a_server, plan_of
 from aiflow_studio.runs.host import RunRequest
+from aiflow_studio.runs.program import aiflow_command
 from aiflow_studio.runs.remote import RemoteHost
 
 #: Seconds that the process gets to end by itself, before it is killed.
@@ -32,12 +33,15 @@ class ChildHost(RemoteHost):
     """Runs one process at a time.
 
     Args:
-        catalog: operators and resources there are; those of the child are the installed ones.
+        catalog: operators and resources there are.
+        operators: files that hold those of them that are not installed; the child reads them too.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, operators: Sequence[str] = ()) -> None:
         super().__init__()
         self._catalog = catalog
+        # The process starts in the folder of its graph.
+        self._operators = tuple(os.path.abspath(file) for file in operators)
         self._process: QProcess | None = None
         self._token = ""
         self._said: deque[str] = deque(maxlen=_KEPT_LINES)
@@ -68,8 +72,9 @@ class ChildHost(RemoteHost):
             raise EngineError("texts for single conversations need a run in this window")
         plan = plan_of(request, self._catalog)
         arguments = [
-            *("-m", "aiflow", "run", "-", "--json", "--serve", "127.0.0.1:0", "--stop-when-left"),
+            *("run", "-", "--json", "--serve", "127.0.0.1:0", "--stop-when-left"),
             *("--strategy", request.strategy, "--seed", str(request.seed)),
+            *(word for file in self._operators for word in ("--operators", file)),
         ]
         # What asks a server asks once: going on until somebody stops it may cost money.
         if request.repeats and not asks_a_server(plan):
@@ -120,7 +125,8 @@ class ChildHost(RemoteHost):
         process.readyReadStandardError.connect(self._hear)
         process.finished.connect(self._on_finished)
         process.errorOccurred.connect(self._on_error)
-        process.start(sys.executable, arguments)
+        program, *first = aiflow_command()
+        process.start(program, [*first, *arguments])
         process.write(request.graph.encode())
         process.closeWriteChannel()
         return process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from aiflow_studio.app import guard
 from aiflow_studio.app.main import main
 from aiflow_studio.app.options import STRATEGY_NAMES, THEME_NAMES, Options, parse
 from aiflow_studio.runbar.panel import STRATEGIES
+from aiflow_studio.runs.program import AS_AIFLOW, probe_command
 from aiflow_studio.ui.theme import THEMES
 
 
@@ -27,6 +29,13 @@ def test_the_designed_line_is_understood() -> None:
     )
 
 
+def test_files_of_operators_are_kept_in_their_order() -> None:
+    """As often as the option is given."""
+    options = parse(["graph.json", "--operators", "a.py", "--operators", "b.py"])
+
+    assert options.operators == ("a.py", "b.py")
+
+
 def test_safe_starts_no_run() -> None:
     """`--safe` wins over `--run`."""
     options = parse(["graph.json", "--run", "--safe"])
@@ -41,7 +50,10 @@ def test_a_bad_value_is_a_usage_error(line: str, capsys: pytest.CaptureFixture[s
         parse(line.split())
 
     assert left.value.code == 2
-    assert "aiflow-studio: error:" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("aiflow-studio: argument --")
+    assert said.endswith("; see aiflow-studio --help\n")
+    assert said.count("\n") == 1
 
 
 def test_the_names_are_those_of_their_homes() -> None:
@@ -84,3 +96,42 @@ def test_ctrl_c_before_the_window_is_no_traceback(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("aiflow_studio.app.start.start", interrupted)
 
     assert main([]) == 130
+
+
+def test_ctrl_c_at_any_moment_of_the_start_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Most of the start is the reading of modules."""
+
+    def interrupted() -> str | None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(guard, "probe_display", interrupted)
+
+    assert main([]) == 130
+
+
+def test_a_packed_studio_is_aiflow_when_it_starts_itself_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has no Python beside it; an installed one takes no such word."""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+
+    assert main([AS_AIFLOW, "explain", "AF304"]) == 0
+    assert capsys.readouterr().out.startswith("AF304 (policy")
+
+    monkeypatch.delattr(sys, "frozen")
+    with pytest.raises(SystemExit):
+        main([AS_AIFLOW, "explain", "AF304"])
+
+
+def test_a_packed_studio_tries_the_display_in_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it starts itself as is what an installed one hands to Python."""
+    tries: list[bool] = []
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(guard, "try_display", lambda: tries.append(True))
+
+    _program, *words = probe_command("nothing")
+
+    assert main(words) == 0
+    assert tries == [True]

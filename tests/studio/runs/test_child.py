@@ -18,6 +18,7 @@ from aiflow.errors import AiFlowError, CompileError, EngineError, RemoteError
 from aiflow.graph import codec, edits
 from aiflow.graph.model import Graph, PortRef
 from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.local import with_file
 from aiflow.operators.registry import Catalog
 from aiflow.transport.trace import Trace, TraceWriter
 from aiflow_studio.runs.child import ChildHost
@@ -149,6 +150,64 @@ def test_a_child_that_records_says_beside_the_node_where_its_answer_went(
 
     on_a_child(wait_for, scene)
     assert Trace.open(folder / "model-c1.trace").check() == "closed"
+
+
+OPERATOR = """
+from aiflow import operator
+from aiflow.events import Token
+
+
+@operator
+def shout(payload: Token) -> Token:
+    return Token(payload.text.upper() + "!")
+"""
+
+
+def test_a_child_knows_the_operators_of_the_files_that_were_named(
+    wait_for: Await, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the names are relative and the graph is in another folder."""
+    (tmp_path / "shout.py").write_text(OPERATOR, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    made = edits.add_node(Graph(name="loud"), "synthetic")
+    made = edits.set_params(made, "synthetic", {"count": 2, "rate": 50, "text": "a{n}"})
+    made = edits.add_node(edits.add_node(made, "shout"), "screen")
+    made = edits.connect(made, PortRef("synthetic", "out"), PortRef("shout", "in"))
+    made = edits.connect(made, PortRef("shout", "out"), PortRef("screen", "in"))
+    host = ChildHost(with_file(CATALOG, "shout.py"), ["shout.py"])
+    (tmp_path / "elsewhere").mkdir()
+
+    async def scene() -> None:
+        try:
+            host.start(RunRequest(codec.dumps(made), base=str(tmp_path / "elsewhere")))
+            await until(host, lambda now: now.phase == "completed")
+        finally:
+            await host.kill()
+        assert "".join(line.text for line in host.outputs(0)) == "A1!A2!\n"
+
+    wait_for(scene())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell's script")
+def test_a_packed_studio_starts_itself_as_the_runs_process(
+    wait_for: Await, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no Python beside it that could be asked for the module."""
+    code = (
+        "import sys; sys.frozen = True; from aiflow_studio.app.main import main; sys.exit(main())"
+    )
+    program = tmp_path / "studio"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{code}' \"$@\"\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", str(program))
+
+    async def scene(host: ChildHost) -> None:
+        host.start(RunRequest(graph(3)))
+        await until(host, lambda now: now.phase == "completed")
+        assert "".join(line.text for line in host.outputs(0)) == "1 2 3 \n"
+
+    on_a_child(wait_for, scene)
 
 
 def test_what_cannot_run_is_told_before_a_process_is_started(wait_for: Await) -> None:
