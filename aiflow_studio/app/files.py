@@ -22,6 +22,7 @@ from aiflow.operators.registry import Catalog
 from aiflow_studio.document.document import Document
 from aiflow_studio.document.files import save_as
 from aiflow_studio.problems.linter import Linter
+from aiflow_studio.ui.collector import collector_at_rest
 from aiflow_studio.ui.dialogs import (
     GRAPH_SUFFIX,
     Answer,
@@ -92,7 +93,8 @@ class FileDesk(QObject):
             GraphFileError: the file cannot be read or is no graph; nothing has changed.
         """
         seen = _state_of(path)
-        self._take(codec.load(path), path, seen)
+        with collector_at_rest():
+            self._take(codec.load(path), path, seen)
 
     async def new(self) -> None:
         """Begin an empty document."""
@@ -114,7 +116,8 @@ class FileDesk(QObject):
                 return False
             # And again: by now the changes may have been saved to this very file.
             seen = _state_of(path)
-            self._take(codec.load(path), None if as_copy else path, seen)
+            with collector_at_rest():
+                self._take(codec.load(path), None if as_copy else path, seen)
         except GraphFileError as error:
             tell(self._window, "Not opened", str(error))
             return False

@@ -51,7 +51,7 @@ _HARMLESS = "This plugin does not support"
 def start(options: Options) -> int:
     """Open the window and return, once it is closed, the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    qInstallMessageHandler(_hear_qt)
+    qInstallMessageHandler(hear_qt)
     app = make_application()
     crash = CrashReporter()
     crash.install()
@@ -61,7 +61,7 @@ def start(options: Options) -> int:
             return runner.run(_live(app, options, crash))
     finally:
         crash.uninstall()
-        _let_go()
+        let_go()
 
 
 def make_application() -> QApplication:
@@ -123,7 +123,7 @@ async def _live(app: QApplication, options: Options, crash: CrashReporter) -> in
     return code
 
 
-def _hear_qt(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
+def hear_qt(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
     """Put what Qt has to say into the log, but for what every start without a screen says."""
     if not message.startswith(_HARMLESS):
         _log.log(_LEVELS.get(kind, logging.WARNING), "%s", message)
@@ -162,7 +162,7 @@ def _hear_signals(studio: Studio) -> None:
         loop.add_signal_handler(signal.SIGTERM, terminate)
 
 
-def _let_go() -> None:
+def let_go() -> None:
     """Delete what Qt was asked to delete before Python takes its modules apart."""
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     gc.unfreeze()

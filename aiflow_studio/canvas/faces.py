@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
@@ -131,14 +132,14 @@ def node_face(node: Node, types: PortTypes, touching: Touching) -> NodeFace:
     )
 
 
-def edge_face(edge: Edge, types: PortTypes) -> EdgeFace:
+def edge_face(edge_id: str, edge: Edge, types: PortTypes) -> EdgeFace:
     """Return what the wire of an edge shows; both its nodes must be there."""
     is_detached = edge.fanout == "detached"
     return EdgeFace(
-        id=edge.id,
+        id=edge_id,
         source=(edge.source.node, edge.source.port),
         target=(edge.target.node, edge.target.port),
-        type_name=(types.gives(edge.source) or ANY).name,
+        type_name=(types.carries(edge) or ANY).name,
         is_detached=is_detached,
         overflow=(edge.overflow or "drop_oldest") if is_detached else "",
         is_broken=not types.fit(edge.source, edge.target),
@@ -203,22 +204,29 @@ def _has_dead_port(node: Node, edges_out: Iterable[Edge]) -> bool:
 def _ports(
     declared: Iterable[Port], used: Iterable[str], operator: type[Operator[Any]] | None
 ) -> tuple[PortFace, ...]:
-    faces = {port.name: PortFace(port.name, port.type, port.help) for port in declared}
+    faces = {port.name: _port_face(port) for port in declared}
     for name in used:
-        faces.setdefault(name, PortFace(name, is_missing=operator is not None))
+        if name not in faces:
+            faces[name] = PortFace(name, is_missing=operator is not None)
     return tuple(faces.values())
+
+
+@cache
+def _port_face(port: Port) -> PortFace:
+    """Return the face of a declared port: one for all nodes that have it."""
+    return PortFace(port.name, port.type, port.help)
 
 
 def _with_flows(
     ports: tuple[PortFace, ...], edges_in: Iterable[Edge], types: PortTypes
 ) -> tuple[PortFace, ...]:
     """Return in-ports with the type that comes in, where the port takes several."""
-    feeding = {edge.target.port: edge.source for edge in edges_in}
+    feeding = {edge.target.port: edge for edge in edges_in}
     faces = []
     for port in ports:
-        source = feeding.get(port.name)
-        if source is not None and port.type.takes:
-            flows = types.gives(source)
+        edge = feeding.get(port.name)
+        if edge is not None and port.type.takes:
+            flows = types.carries(edge)
             if flows is not None and port.type.accepts(flows):
                 faces.append(replace(port, flows=flows))
                 continue

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from aiflow.compiler.resolved import ResolvedNode, in_port, is_type_known, out_port, output_type
-from aiflow.compiler.resolved import resolve as resolve_graph
-from aiflow.graph.model import Graph, PortRef
+from aiflow.compiler.resolved import (
+    ResolvedNode,
+    in_port,
+    is_type_known,
+    out_port,
+    output_type,
+    resolve_types,
+)
+from aiflow.graph.model import Edge, Graph, PortRef
 from aiflow.operators.base import Operator
 from aiflow.operators.registry import Catalog
 from aiflow.types import PortType
@@ -21,7 +27,7 @@ class PortTypes:
     def __init__(self, graph: Graph, catalog: Catalog) -> None:
         self.graph = graph
         self.catalog = catalog
-        self._resolved = resolve_graph(graph, catalog)
+        self._resolved = resolve_types(graph, catalog)
 
     def operator(self, node: str) -> type[Operator] | None:
         """Return a node's operator; None where the node or the operator is not known."""
@@ -39,6 +45,10 @@ class PortTypes:
         if node is None or port is None:
             return None
         return output_type(node, port, self._resolved.types)
+
+    def carries(self, edge: Edge) -> PortType | None:
+        """Return what flows along an edge; None where it leaves no port."""
+        return self._resolved.types.get(edge.id) or self.gives(edge.source)
 
     def takes(self, target: PortRef) -> PortType | None:
         """Return what an in-port takes; None where there is no such port."""

@@ -22,6 +22,7 @@ from aiflow_studio.canvas.nodegraphqt.viewer import Viewer
 from aiflow_studio.canvas.placement import places
 from aiflow_studio.canvas.ports import PortTypes
 from aiflow_studio.canvas.rules import WireRules
+from aiflow_studio.ui.collector import collector_at_rest
 from aiflow_studio.ui.theme import Theme
 
 _SIGHT_MARGIN_PX = 60
@@ -71,7 +72,8 @@ class NodeGraphQtCanvas(QObject):
         if after is not self._shown:
             self._viewer.dismiss_refusal()
             if not _looks_alike(self._shown, after):
-                self._restate(after)
+                with collector_at_rest():
+                    self._restate(after)
             self._shown = after
         self._settle()
         self._viewer.viewport().update()
@@ -190,10 +192,11 @@ class NodeGraphQtCanvas(QObject):
         types = PortTypes(graph, self._catalog)
         faces, wires = self._faces(types), self._wire_faces(types)
         self._drop(faces, wires)
+        at = places(graph)
         for face in faces.values():
             card = self._projection.card(face.id)
             if card is None or card.face != face:
-                self._projection.put_node(face, self._style)
+                self._projection.put_node(face, self._style, at[face.id])
         for wire_face in wires.values():
             wire = self._projection.wires.get(wire_face.id)
             if wire is None or wire.face != wire_face:
@@ -209,8 +212,8 @@ class NodeGraphQtCanvas(QObject):
     def _wire_faces(self, types: PortTypes) -> dict[str, EdgeFace]:
         nodes = types.graph.nodes
         return {
-            edge.id: edge_face(edge, types)
-            for edge in types.graph.edges.values()
+            edge_id: edge_face(edge_id, edge, types)
+            for edge_id, edge in types.graph.edges.items()
             if edge.source.node in nodes and edge.target.node in nodes
         }
 
@@ -224,7 +227,7 @@ class NodeGraphQtCanvas(QObject):
         """Put every card where the document says."""
         for node_id, (x, y) in places(self._shown).items():
             card = self._projection.card(node_id)
-            if card is not None and (card.pos().x(), card.pos().y()) != (x, y):
+            if card is not None and card.pos().toTuple() != (x, y):
                 card.place(x, y)
 
     def _restate_findings(self) -> None:

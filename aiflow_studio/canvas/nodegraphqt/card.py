@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from NodeGraphQt import BaseNode
 from NodeGraphQt.constants import Z_VAL_NODE, PortTypeEnum
 from NodeGraphQt.qgraphics.node_abstract import AbstractNodeItem
 from NodeGraphQt.qgraphics.node_base import NodeItem
@@ -22,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from aiflow.compiler.diagnostics import Diagnostic, Severity
-from aiflow_studio.canvas.faces import NodeFace, PortFace
+from aiflow_studio.canvas.faces import NodeFace
 from aiflow_studio.canvas.figures import NodeFigures
 from aiflow_studio.canvas.nodegraphqt.card_painter import (
     FAR_AWAY,
@@ -35,18 +34,24 @@ from aiflow_studio.canvas.nodegraphqt.dot import Dot
 from aiflow_studio.canvas.nodegraphqt.style import Style
 from aiflow_studio.ui.look import headed_tip
 
+# Below this zoom the rim about a port's glyph is less than a pixel.
+_RIMLESS = 0.3
+
 
 class Card(NodeItem):
     """The picture of one node.
 
     NodeGraphQt's constructor is left out: it loads an icon and makes text, icon and overlay
     items that this card never shows, and at 1,000 nodes they cost seconds.
+
+    Args:
+        node_id: the node's id in our document.
     """
 
     # NodeGraphQt's colours the wires of a selected card; ours asks when it paints.
     itemChange = QGraphicsItem.itemChange
 
-    def __init__(self, name: str = "node", parent: QGraphicsItem | None = None) -> None:
+    def __init__(self, node_id: str) -> None:
         self._face: NodeFace | None = None
         self._layout: CardLayout | None = None
         self._style: Style | None = None
@@ -57,7 +62,13 @@ class Card(NodeItem):
         self._input_items: OrderedDict[Dot, None] = OrderedDict()
         self._output_items: OrderedDict[Dot, None] = OrderedDict()
         self._widgets: OrderedDict[str, object] = OrderedDict()
-        AbstractNodeItem.__init__(self, name, parent)
+        # NodeGraphQt's getters read these; its own table has ten colours and flags besides.
+        self._properties = {"id": node_id, "name": node_id, "type_": "", "selected": False}
+        self._width = self._height = 0.0
+        QGraphicsItem.__init__(self)
+        self.setFlag(QGraphicsItem.GraphicsItemFlag.ItemIsSelectable)
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        self.setZValue(Z_VAL_NODE)
         self.setAcceptHoverEvents(True)
 
     @property
@@ -176,24 +187,30 @@ class Card(NodeItem):
         else:
             draw.near()
         problems = [each for each in self._findings if each.severity is not Severity.HINT]
+        has_rims = zoom >= _RIMLESS
+        for dot in self.dots():
+            dot.draw(painter, has_rim=has_rims)
         if problems:
             draw.badge(len(problems), any(each.severity is Severity.ERROR for each in problems))
 
     # NodeGraphQt's ways into the item, reduced to what the card needs.
 
-    def add_input(self, name: str = "input", *args: object, **kwargs: object) -> Dot:
-        """Make an in-port."""
-        return self._add_dot(name, PortTypeEnum.IN.value, self._input_items)
-
-    def add_output(self, name: str = "output", *args: object, **kwargs: object) -> Dot:
-        """Make an out-port."""
-        return self._add_dot(name, PortTypeEnum.OUT.value, self._output_items)
+    def add_dot(self, name: str, *, is_input: bool) -> Dot:
+        """Make a port."""
+        dots, port_type = (
+            (self._input_items, PortTypeEnum.IN.value)
+            if is_input
+            else (self._output_items, PortTypeEnum.OUT.value)
+        )
+        dot = Dot(self, name, port_type)
+        dots[dot] = None
+        return dot
 
     def draw_node(self) -> None:
         """Do nothing; `show_face` measures."""
 
     def post_init(self, viewer: object = None, pos: object = None) -> None:
-        """Do nothing; the adapter places the card."""
+        """Do nothing; the projection has placed the card."""
 
     def from_dict(self, node_dict: dict[str, object]) -> None:
         """Do nothing; the picture comes from the face, not from NodeGraphQt's model."""
@@ -207,38 +224,7 @@ class Card(NodeItem):
         """Keep the name; it is drawn from the face."""
         self._properties["name"] = name
 
-    def _add_dot(self, name: str, port_type: str, dots: OrderedDict[Dot, None]) -> Dot:
-        dot = Dot(self)
-        dot.name = name
-        dot.port_type = port_type
-        dots[dot] = None
-        return dot
-
     def _redraw_wires(self) -> None:
         for dot in self.dots():
             for wire in dot.connected_pipes:
                 wire.draw_path(None)
-
-
-class FlowNode(BaseNode):
-    """NodeGraphQt's object for one node; it holds nothing but ports and our id."""
-
-    __identifier__ = "aiflow"
-    NODE_NAME = "node"
-
-    def __init__(self) -> None:
-        super().__init__(qgraphics_item=Card)
-
-    @classmethod
-    def of(
-        cls, node_id: str, inputs: tuple[PortFace, ...], outputs: tuple[PortFace, ...]
-    ) -> FlowNode:
-        """Return a node with these ports and our id in place of a memory address."""
-        node = cls()
-        node.model.id = node.view.id = node_id
-        node.NODE_NAME = node.model.name = node_id
-        for port in inputs:
-            node.add_input(port.name, multi_input=True)
-        for port in outputs:
-            node.add_output(port.name, multi_output=True)
-        return node

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
 from aiflow_studio.canvas.faces import NodeFace, PortFace
 from aiflow_studio.canvas.figures import NodeFigures, ms_text, rate_text
@@ -30,7 +30,6 @@ _CELL_GAP = 3.0
 _CELL_HEIGHT = 10.0
 _MAX_CELLS = 16
 _SHADOW = ((7.0, 14), (4.0, 22), (2.0, 30))
-_DOT = " · "
 _WORDS = {"window_blocked": "window-blocked"}
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -66,18 +65,18 @@ class CardLayout:
 
 def lay_out(face: NodeFace, style: Style) -> CardLayout:
     """Measure a card for its face."""
-    small, names = style.small_metrics, style.name_metrics
+    names = style.name_metrics
     name = face.id if len(face.id) <= MAX_NAME_CHARS else face.id[: MAX_NAME_CHARS - 1] + "…"
-    width = _width(face, name, style)
+    name_width = names.horizontalAdvance(name)
+    width = _width(face, name_width, style)
     inner = width - 2 * _PAD
-    row = small.height() + 3
+    row = style.small_metrics.height() + 3
 
     name_rect = QRectF(_PAD, 7, inner, names.height())
-    room = inner - names.horizontalAdvance(name) - _GAP
-    title = small.elidedText(face.title, Qt.TextElideMode.ElideRight, max(room, 0))
+    title = style.elided(face.title, inner - name_width - _GAP)
     y = name_rect.bottom() + 2
     lines = []
-    for text in _wrapped(face.lines, inner, style):
+    for text in style.wrapped(face.lines, inner):
         lines.append((text, QRectF(_PAD, y, inner, row)))
         y += row
     queue_rect = None
@@ -108,25 +107,12 @@ def lay_out(face: NodeFace, style: Style) -> CardLayout:
     )
 
 
-def _width(face: NodeFace, name: str, style: Style) -> float:
-    heading = style.name_metrics.horizontalAdvance(name) + _GAP + style.width(face.title)
+def _width(face: NodeFace, name_width: float, style: Style) -> float:
+    heading = name_width + _GAP + style.width(face.title)
     longest_in = max((style.width(port.name) for port in face.inputs), default=0.0)
     longest_out = max((style.width(port.name) for port in face.outputs), default=0.0)
     ports = longest_in + longest_out + 2 * _GAP
     return round(min(max(_MIN_WIDTH, heading + 2 * _PAD, ports + 2 * _PAD), _MAX_WIDTH))
-
-
-def _wrapped(parts: tuple[str, ...], width: float, style: Style) -> list[str]:
-    """Join parts by dots into at most two lines; a part is never broken."""
-    metrics = style.small_metrics
-    lines: list[str] = []
-    for part in parts:
-        if lines and style.width(lines[-1] + _DOT + part) <= width:
-            lines[-1] += _DOT + part
-        else:
-            lines.append(part)
-    lines = [*lines[:1], _DOT.join(lines[1:])] if len(lines) > 1 else lines
-    return [metrics.elidedText(line, Qt.TextElideMode.ElideRight, width) for line in lines]
 
 
 class CardPainter:
@@ -176,15 +162,15 @@ class CardPainter:
     def far(self, zoom: float) -> None:
         """Draw what can be read from far away: the name, large, and the time shares."""
         layout = self._layout
-        font = QFont(self._style.name_font)
-        font.setPixelSize(int(min(13 / max(zoom, 0.1), layout.height * 0.42, 44)))
+        pixels = int(min(13 / max(zoom, 0.1), layout.height * 0.42, 44))
+        font, metrics = self._style.far_font(pixels)
         self._painter.setFont(font)
         self._painter.setPen(self._ink(self._style.text))
         area = layout.rect.adjusted(6, 4, -6, -8)
-        metrics = self._painter.fontMetrics()
-        name = metrics.elidedText(self._face.id, Qt.TextElideMode.ElideRight, int(area.width()))
+        name = metrics.elidedText(self._face.id, Qt.TextElideMode.ElideRight, area.width())
         self._painter.drawText(area, Qt.AlignmentFlag.AlignCenter, name)
-        self.foot()
+        # The round corners are a pixel or two here: a foot that ends before them needs no clip.
+        self._shares(RADIUS / 2)
 
     def near(self) -> None:
         """Draw everything."""
@@ -199,24 +185,25 @@ class CardPainter:
 
     def foot(self) -> None:
         """Draw the time shares of the last second as a thin line along the lower edge."""
-        layout, figures = self._layout, self._figures
-        painter = self._painter
         edge = QPainterPath()
-        edge.addRoundedRect(layout.rect.adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
-        painter.save()
-        painter.setClipPath(edge)
-        painter.setPen(Qt.PenStyle.NoPen)
-        top = layout.height - _FOOT
-        painter.fillRect(QRectF(0, top, layout.width, _FOOT), self._style.empty_cell)
-        if figures is not None:
-            shares = figures.shares
-            x = 0.0
-            for activity in ("busy", "backpressured", "window_blocked", "idle"):
-                width = layout.width * getattr(shares, activity)
-                color = self._style.activity_color(activity)
-                painter.fillRect(QRectF(x, top, width, _FOOT), color)
-                x += width
-        painter.restore()
+        edge.addRoundedRect(self._layout.rect.adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+        self._painter.save()
+        self._painter.setClipPath(edge)
+        self._shares(0.0)
+        self._painter.restore()
+
+    def _shares(self, inset: float) -> None:
+        layout, figures, painter = self._layout, self._figures, self._painter
+        top, whole = layout.height - _FOOT, layout.width - 2 * inset
+        painter.fillRect(QRectF(inset, top, whole, _FOOT), self._style.empty_cell)
+        if figures is None:
+            return
+        x = inset
+        for activity in ("busy", "backpressured", "window_blocked", "idle"):
+            width = whole * getattr(figures.shares, activity)
+            color = self._style.activity_color(activity)
+            painter.fillRect(QRectF(x, top, width, _FOOT), color)
+            x += width
 
     def badge(self, count: int, is_error: bool) -> None:
         """Draw the mark of a card that has findings, at its upper right corner."""

@@ -1,7 +1,8 @@
 """NodeGraphQt's graph, kept equal to the document and never asked for anything else.
 
-Its undo stack, files, clipboard, search, menus and ids are not used. Every change goes in with
-`push_undo=False`; what its viewer would do by itself is overridden to do nothing.
+Its undo stack, files, clipboard, search, menus and ids are not used. Nodes and wires are put
+straight into its model and its scene; what its viewer would do by itself is overridden to do
+nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from NodeGraphQt import NodeGraph
 from NodeGraphQt.base.port import Port
 
 from aiflow_studio.canvas.faces import EdgeFace, NodeFace
-from aiflow_studio.canvas.nodegraphqt.card import Card, FlowNode
+from aiflow_studio.canvas.nodegraphqt.card import Card
+from aiflow_studio.canvas.nodegraphqt.flow_node import FlowNode
 from aiflow_studio.canvas.nodegraphqt.style import Style
 from aiflow_studio.canvas.nodegraphqt.viewer import Viewer
 from aiflow_studio.canvas.nodegraphqt.wire import Wire
@@ -45,50 +47,52 @@ class Projection(NodeGraph):
         node = self._nodes.get(node_id)
         return node.view if node is not None else None
 
-    def put_node(self, face: NodeFace, style: Style) -> None:
-        """Make the card of a node, or make it anew in place when its ports are others."""
+    def put_node(self, face: NodeFace, style: Style, at: tuple[float, float]) -> None:
+        """Make the card of a node at its place, or make it anew when its ports are others."""
         node = self._nodes.get(face.id)
         if node is not None and not _has_ports(node, face):
             self.drop_node(face.id)
             node = None
-        if node is None:
-            node = FlowNode.of(face.id, face.inputs, face.outputs)
+        if node is not None:
             node.view.show_face(face, style)
-            self.add_node(node, selected=False, push_undo=False)
-            self._nodes[face.id] = node
-        else:
-            node.view.show_face(face, style)
+            return
+        # What is left of NodeGraphQt's `add_node` without undo, unique names and properties.
+        node = self._nodes[face.id] = self.model.nodes[face.id] = FlowNode(face, self)
+        node.view.show_face(face, style)
+        node.view.setPos(*at)
+        self.scene().addItem(node.view)
 
     def drop_node(self, node_id: str) -> None:
         """Take a card away, with its wires."""
-        for edge_id, wire in list(self._wires.items()):
-            if node_id in (wire.face.source[0], wire.face.target[0]):
-                self.drop_edge(edge_id)
-        node = self._nodes.pop(node_id)
-        self.remove_node(node, push_undo=False)
+        card = self._nodes[node_id].view
+        for dot in card.dots():
+            for wire in list(dot.connected_pipes):
+                self.drop_edge(wire.face.id)
+        del self._nodes[node_id], self.model.nodes[node_id]
+        card.delete()
 
     def put_edge(self, face: EdgeFace, style: Style) -> None:
-        """Make the wire of an edge, or restate it; both its ports must be there."""
+        """Make the wire of an edge, or restate it; both its ports must be there.
+
+        NodeGraphQt's own way asks every wire of both ports whether it is this one, and knows
+        only one between two ports, where a file may hold a second by mistake.
+        """
         wire = self._wires.get(face.id)
         if wire is None:
             source, target = self._ports(face)
-            # NodeGraphQt knows one wire between two ports; a file may hold a second by mistake.
-            if target in source.connected_ports():
-                self._viewer.establish_connection(source.view, target.view)
-            else:
-                source.connect_to(target, push_undo=False, emit_signal=False)
-            wire = self._wires[face.id] = source.view.connected_pipes[-1]
+            _note(source, target)
+            _note(target, source)
+            wire = self._wires[face.id] = Wire(style)
+            self._viewer.lay_wire(wire, source.view, target.view)
         wire.show_face(face, style)
 
     def drop_edge(self, edge_id: str) -> None:
         """Take a wire away."""
         wire = self._wires.pop(edge_id)
         source, target = self._ports(wire.face)
-        is_last = sum(pipe.input_port is target.view for pipe in source.view.connected_pipes) == 1
-        if is_last:
-            source.disconnect_from(target, push_undo=False, emit_signal=False)
-        else:
-            wire.delete()
+        _forget(source, target)
+        _forget(target, source)
+        wire.delete()
 
     def clear(self) -> None:
         """Take everything away, before the graph is let go: else Qt and Python both free it."""
@@ -96,16 +100,9 @@ class Projection(NodeGraph):
             self.drop_node(node_id)
         self.clear_session()
 
-    def get_unique_name(self, name: str) -> str:
-        """Return the name as it is: ours are unique, and asking every node is what costs."""
-        return name
-
     def _ports(self, face: EdgeFace) -> tuple[Port, Port]:
         (source, source_port), (target, target_port) = face.source, face.target
-        return (
-            self._nodes[source].outputs()[source_port],
-            self._nodes[target].inputs()[target_port],
-        )
+        return self._nodes[source].outs[source_port], self._nodes[target].ins[target_port]
 
     def _on_connection_changed(self, disconnected: object, connected: object) -> None:
         """Change nothing; a gesture asks, the document answers."""
@@ -130,6 +127,19 @@ class Projection(NodeGraph):
 
 
 def _has_ports(node: FlowNode, face: NodeFace) -> bool:
-    return list(node.inputs()) == [port.name for port in face.inputs] and list(node.outputs()) == [
+    return list(node.ins) == [port.name for port in face.inputs] and list(node.outs) == [
         port.name for port in face.outputs
     ]
+
+
+def _note(port: Port, other: Port) -> None:
+    """Let NodeGraphQt know that a wire joins two ports."""
+    port.model.connected_ports[other.model.node.id].append(other.model.name)
+
+
+def _forget(port: Port, other: Port) -> None:
+    """Let NodeGraphQt know that one wire less joins two ports."""
+    names = port.model.connected_ports[other.model.node.id]
+    names.remove(other.model.name)
+    if not names:
+        del port.model.connected_ports[other.model.node.id]

@@ -141,12 +141,10 @@ class Sheet(NodeViewer):
             wire.face.id for wire in self.scene().selectedItems() if isinstance(wire, Wire)
         )
 
-    def establish_connection(self, start_port: Dot, end_port: Dot) -> None:
-        """Make the wire between two ports; NodeGraphQt calls it when ports are connected."""
-        wire = Wire(self._style)
+    def lay_wire(self, wire: Wire, source: Dot, target: Dot) -> None:
+        """Show a new wire between two ports."""
+        wire.join(source, target)
         self.scene().addItem(wire)
-        wire.set_connections(start_port, end_port)
-        wire.draw_path(start_port, end_port)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Fit what waited for the first show."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
-from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainterPath, QPolygonF
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainterPath, QPen, QPolygonF
 
 from aiflow_studio.ui.theme import Theme
 
 NAME_PX = 13
 SMALL_PX = 11
 GRID_STEP = 22
+
+_DOT = " · "
 
 
 class Style:
@@ -35,11 +38,16 @@ class Style:
         self.grid = QColor(theme.grid)
         self.empty_cell = QColor(theme.empty_cell)
         self.panel = QColor(theme.panel)
+        #: Keeps a port's glyph apart from wire and card.
+        self.rim = QPen(self.background, 5)
         self.is_dark = self.background.lightness() < self.text.lightness()
         self._types: dict[str, QColor] = {}
         # Many cards say the same; measuring is most of the work of laying one out.
         self._widths: dict[str, float] = {}
+        self._lines: dict[tuple[tuple[str, ...], float], tuple[str, ...]] = {}
         self._activities: dict[str, QColor] = {}
+        self._glyphs: dict[tuple[str, float], QPainterPath] = {}
+        self._far: dict[int, tuple[QFont, QFontMetricsF]] = {}
 
     def type_color(self, type_name: str) -> QColor:
         """Return the colour of a port type."""
@@ -61,6 +69,35 @@ class Style:
         if width is None:
             width = self._widths[text] = self.small_metrics.horizontalAdvance(text)
         return width
+
+    def elided(self, text: str, room: float) -> str:
+        """Return a text in the small font, cut where it is wider than the room for it."""
+        if self.width(text) <= room:
+            return text
+        return str(self.small_metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(room, 0)))
+
+    def wrapped(self, parts: tuple[str, ...], room: float) -> tuple[str, ...]:
+        """Return parts joined by dots in the small font, on two lines at most; none is broken."""
+        lines = self._lines.get((parts, room))
+        if lines is None:
+            lines = self._lines[parts, room] = tuple(self._wrap(parts, room))
+        return lines
+
+    def glyph(self, glyph: str, size: float) -> QPainterPath:
+        """Return the outline of a port glyph, made once a size; whoever changes it copies it."""
+        path = self._glyphs.get((glyph, size))
+        if path is None:
+            path = self._glyphs[glyph, size] = glyph_path(glyph, size)
+        return path
+
+    def far_font(self, pixels: int) -> tuple[QFont, QFontMetricsF]:
+        """Return the font of names in another size, and its measures."""
+        found = self._far.get(pixels)
+        if found is None:
+            font = QFont(self.name_font)
+            font.setPixelSize(pixels)
+            found = self._far[pixels] = (font, QFontMetricsF(font))
+        return found
 
     @cached_property
     def name_font(self) -> QFont:
@@ -91,6 +128,18 @@ class Style:
     def strong_metrics(self) -> QFontMetricsF:
         """Sizes of `strong_font`."""
         return QFontMetricsF(self.strong_font)
+
+    def _wrap(self, parts: tuple[str, ...], room: float) -> Iterator[str]:
+        lines: list[str] = []
+        for part in parts:
+            if lines and self.width(lines[-1] + _DOT + part) <= room:
+                lines[-1] += _DOT + part
+            else:
+                lines.append(part)
+        if lines:
+            yield self.elided(lines[0], room)
+        if len(lines) > 1:
+            yield self.elided(_DOT.join(lines[1:]), room)
 
 
 def glyph_path(glyph: str, size: float) -> QPainterPath:

@@ -88,6 +88,13 @@ class Wire(PipeItem):
         ends = f"{'.'.join(face.source)} → {'.'.join(face.target)}"
         return headed_tip(ends, "", [*lines, *self._problems])
 
+    def join(self, source: Dot, target: Dot) -> None:
+        """Lie between two ports from now on."""
+        self._output_port, self._input_port = source, target
+        source.add_pipe(self)
+        target.add_pipe(self)
+        self.draw_path(source)
+
     def show_face(self, face: EdgeFace, style: Style) -> None:
         """Draw this edge."""
         self._face, self._style = face, style

@@ -120,25 +120,39 @@ def resolve(
     graph: Graph, catalog: Catalog, folders: tuple[Path, ...] = (), clock: str | None = None
 ) -> Resolved:
     """Join a graph with the catalog."""
-    resolved = Resolved(
-        graph,
-        catalog,
-        clock,
-        folders,
-        {
-            node.id: _resolve_node(node, catalog, folders)
-            for node in graph.nodes.values()
-            if not node.is_disabled
-        },
-        {},
-        {
-            entry.id: _resolve_resource(entry, catalog, folders)
-            for entry in graph.resources.values()
-        },
-    )
-    for edge in graph.edges.values():
+    nodes = {
+        node.id: _resolve_node(node, catalog, folders)
+        for node in graph.nodes.values()
+        if not node.is_disabled
+    }
+    resources = {
+        entry.id: _resolve_resource(entry, catalog, folders) for entry in graph.resources.values()
+    }
+    resolved = Resolved(graph, catalog, clock, folders, nodes, {}, resources)
+    resolved.loops = cycles(_join(resolved))
+    return resolved
+
+
+def resolve_types(graph: Graph, catalog: Catalog) -> Resolved:
+    """Join a graph with the catalog as far as a picture needs it: ports, edges and types.
+
+    Params, policies, resources and loops are not looked at, and they are what takes the time.
+    """
+    nodes = {
+        node.id: ResolvedNode(node, catalog.get(node.operator))
+        for node in graph.nodes.values()
+        if not node.is_disabled
+    }
+    resolved = Resolved(graph, catalog, None, (), nodes, {}, {})
+    _join(resolved)
+    return resolved
+
+
+def _join(resolved: Resolved) -> dict[str, tuple[str, ...]]:
+    """Fill in sound edges, order and types; return node -> nodes behind it."""
+    for id, edge in resolved.graph.edges.items():
         if _is_sound(edge, resolved):
-            resolved.edges[edge.id] = edge
+            resolved.edges[id] = edge
             resolved.nodes[edge.source.node].outgoing.append(edge)
             resolved.nodes[edge.target.node].incoming.append(edge)
     successors = {
@@ -147,10 +161,9 @@ def resolve(
     }
     first = [id for id, node in resolved.nodes.items() if node.is_source]
     resolved.order = topological(successors, first)
-    resolved.loops = cycles(successors)
     for id in resolved.order:
         _infer_types(resolved.nodes[id], resolved.types)
-    return resolved
+    return successors
 
 
 def in_port(node: ResolvedNode, name: str) -> Port | None:

@@ -103,6 +103,7 @@ class Edge:
             `drop_oldest` there, and nothing on a strict edge.
         number: which of several edges between the same two ports, from 1; a second one is a
             mistake that a file may hold and the compiler reports.
+        id: `from>to`, the edge's identity in a graph; a second one has `#2` behind it.
     """
 
     source: PortRef
@@ -112,12 +113,13 @@ class Edge:
     feedback: Feedback | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
     number: int = 1
+    id: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def id(self) -> str:
-        """Return `from>to`, the edge's identity in a graph; a second one has `#2` behind it."""
+    def __post_init__(self) -> None:
+        """Write the id once: opening and checking a graph ask for it some twenty times an edge."""
         ports = f"{self.source}>{self.target}"
-        return ports if self.number == 1 else f"{ports}#{self.number}"
+        id = ports if self.number == 1 else f"{ports}#{self.number}"
+        object.__setattr__(self, "id", id)
 
 
 @dataclass(frozen=True, slots=True)
