@@ -330,6 +330,8 @@ def _let_in_by(
 def _next_waiter(guardian: Guardian) -> Call | None:
     refused: set[tuple[Lane, int]] = set()
     for call in guardian.waiters:
+        if call.lane.is_dead and not call.lane.guardian.is_source:
+            continue  # its turn is given up, and is emptied when what is at work has returned
         edge, lane = place_of(call, guardian)
         if (lane, edge.port) in refused:
             continue

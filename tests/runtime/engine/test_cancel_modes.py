@@ -176,6 +176,27 @@ def test_what_is_kept_was_taken_in_and_is_told(mode: str, told: list[str]) -> No
     assert noted.ends("n") == noted.ends("k") == [(0, "CANCEL")]
 
 
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_cancel_from_within_an_operator_lets_nothing_more_in_there(is_last: bool) -> None:
+    """The place that its own event leaves is not for one that waits behind it."""
+    session: Session
+
+    def cancels(token: Token, scope: Scope) -> None:
+        if token.text == "2":
+            session.cancel("c1")
+
+    builder = PlanBuilder(1).source("s", tokens(9)).node("n", lambda token: token)
+    builder.sink("k", cancels, queue_capacity=1, service_time_s=1.0).edge("n", "k")
+    noted = Noted(builder.edge("s", "n") if is_last else builder.edge("s", "n").edge("s", "k"))
+    session = noted.session
+
+    noted.run(0.5, lambda _: None)
+
+    cancelled_at = max(line["at"] for line in noted.log)
+    left = [line for line in noted.log if line["record"] == "emitted" and line["node"] == "n"]
+    assert all(line["at"] < cancelled_at for line in left)
+
+
 @pytest.mark.parametrize(("mode", "left"), [("propagate", 0), ("drain", 1)])
 def test_a_source_that_drains_lets_go_of_what_is_in_its_hand(mode: str, left: int) -> None:
     """Its one event was there before the cancel; it is asked for no more."""

@@ -277,6 +277,18 @@ MUTANTS = (
         (("delivery:accept", "if lane.is_shut:", "if False:"),),
     ),
     Mutant(
+        "a place goes to one whose turn is given up",
+        "a word of a cancelled turn passes on to the next node",
+        "test_a_cancel_from_within_an_operator_lets_nothing_more_in_there",
+        (
+            (
+                "delivery:_next_waiter",
+                "call.lane.is_dead and not call.lane.guardian.is_source",
+                "False",
+            ),
+        ),
+    ),
+    Mutant(
         "a cancel does not close the source",
         "the provider is paid for words nobody reads",
         "test_stopping_cancels_everything_at_once",
