@@ -22,7 +22,7 @@ _SHOWN = 40
 NOT_AT_A_SOURCE = frozenset(
     (
         *("queue_capacity", "workers", "reorder_capacity", "state", "overflow"),
-        *("partition_key", "max_bytes", "speculative_capacity"),
+        *("partition_key", "max_bytes", "speculative_capacity", "speculative_timeout_s"),
     )
 )
 

@@ -200,6 +200,16 @@ class Policy(_Model):
         description="Uncommitted effects that may wait at the barrier.",
         json_schema_extra=_ui(unit="events"),
     )
+    speculative_timeout_s: float | None = Field(
+        None,
+        gt=0,
+        le=86400,
+        allow_inf_nan=False,
+        title="Speculative time",
+        description="Longest time that an uncommitted effect waits before it is rolled back;"
+        " empty means until its turn ends.",
+        json_schema_extra=_ui(unit="s"),
+    )
     service_time_s: float | None = Field(
         None,
         ge=0,

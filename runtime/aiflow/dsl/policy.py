@@ -56,6 +56,7 @@ class P:
         max_bytes: int | Unset | None = UNSET,
         side_effects: EffectsName | Unset | None = UNSET,
         speculative_capacity: int | Unset = UNSET,
+        speculative_timeout_s: float | Unset | None = UNSET,
         service_time_s: float | Unset | None = UNSET,
     ) -> None:
         tuple_ = {"q": q, "k": k, "rho": rho, "sigma": sigma, "o": o, "c": c, "r": r}
@@ -71,6 +72,7 @@ class P:
             "max_bytes": max_bytes,
             "side_effects": side_effects,
             "speculative_capacity": speculative_capacity,
+            "speculative_timeout_s": speculative_timeout_s,
             "service_time_s": service_time_s,
         }
         given: dict[str, Any] = {k: v for k, v in names.items() if v is not UNSET}

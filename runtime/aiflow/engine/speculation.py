@@ -6,7 +6,8 @@ for each conversation. It is committed, which is to say called, when an event of
 (source and sequence of a turn) has been processed at a commit point: the first node behind, over
 strict edges from the port that the item left by, that is not speculative. It is rolled back when
 its try fails or is cancelled, when its node is done with the event and has sent nothing on since,
-and at the end of the turn. One that finds no place is discarded. Events never wait here: a full
+when it has waited for the node's `speculative_timeout_s`, and at the end of the turn. One that
+finds no place is discarded. Events never wait here: a full
 barrier costs effects, never time.
 
 All this is heard from the log: what has left, settled, is tried again or has ended is told there
@@ -18,6 +19,7 @@ the other in the order in which they were decided, each once.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
@@ -39,9 +41,10 @@ class Deferred:
 
     Attributes:
         points: nodes that commit it; none until something has left its node since.
+        timer: ends its waiting; None where there is no limit.
     """
 
-    __slots__ = ("effect", "event", "key", "node", "points", "undo")
+    __slots__ = ("effect", "event", "key", "node", "points", "timer", "undo")
 
     def __init__(
         self, node: str, event: Event, key: str, effect: Effect, undo: Effect | None
@@ -52,6 +55,7 @@ class Deferred:
         self.effect = effect
         self.undo = undo
         self.points: frozenset[str] = frozenset()
+        self.timer: asyncio.TimerHandle | None = None
 
 
 class Speculation:
@@ -70,6 +74,9 @@ class Speculation:
             node.id: node.policy.speculative_capacity
             for node in plan.nodes.values()
             if node.side_effects is SideEffects.SPECULATIVE and not node.is_source
+        }
+        self._longest_s = {
+            node: plan.nodes[node].policy.speculative_timeout_s for node in self._places
         }
         self._points = commit_points(plan, self._places)
         self._all_points = frozenset().union(*self._points.values())
@@ -128,7 +135,22 @@ class Speculation:
             self._taken[place] = self._taken.get(place, 0) + 1
             items = self._waiting.setdefault((event.conversation, event.turn), {})
             items.setdefault(item, []).append(deferred)
+            longest_s = self._longest_s[node]
+            if longest_s is not None:
+                self._wait(deferred, self._kernel.now() + longest_s)
         return deferred.key
+
+    def _wait(self, deferred: Deferred, due: float) -> None:
+        """Roll an effect back when its time has come, unless that is decided before."""
+        clock = self._kernel.clock
+
+        def look() -> None:
+            if clock.now() < due:
+                deferred.timer = clock.call_at(due, look)  # some timers fire early
+            else:
+                self._part(deferred.event, lambda each: each is deferred, ROLLED_BACK)
+
+        deferred.timer = clock.call_at(due, look)
 
     # What it is told -------------------------------------------------------------------
 
@@ -221,6 +243,8 @@ class Speculation:
         for each in found:
             self._counts[each.node][outcome] += 1
             self._tell(each, outcome)
+            if each.timer is not None:
+                each.timer.cancel()
             if has_place:
                 self._give_back((each.node, each.event.conversation))
         # What was prepared last is undone first.

@@ -136,10 +136,11 @@ class Scope:
         """Hand over an effect on the world outside, for when it is known to be wanted.
 
         For nodes whose side effects are speculative. The effect is called once, when an event of
-        the same item has been processed at the first node behind that is not speculative; or
-        never, if this try fails, nothing leaves by an output after it, the turn ends before, or
-        the node's `speculative_capacity` is used up. So defer first, and then send on what it is
-        for. It must return soon, as `process` must: what takes long it gives to a resource.
+        the same item has been processed at the first node behind that is not speculative;
+        or never, if this try fails, nothing leaves by an output after it, the turn ends
+        before, the node's `speculative_timeout_s` has passed, or its
+        `speculative_capacity` is used up. So defer first, and then send on what it is for.
+        It must return soon, as `process` must: what takes long it gives to a resource.
 
         Args:
             effect: a plain function, called with the key.

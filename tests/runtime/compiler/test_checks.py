@@ -159,6 +159,7 @@ def test_a_wrong_policy_names_its_field(policy: dict[str, Any], field: str, code
         ({"retry": {"attempts": 3, "timeout_s": 1, "total_timeout_s": 5}}, []),
         ({"partition_key": "conversation"}, ["AF320"]),
         ({"speculative_capacity": 1}, ["AF303"]),
+        ({"speculative_timeout_s": 1}, ["AF303"]),
     ],
 )
 def test_a_policy_is_honoured_or_refused(policy: dict[str, Any], expected: list[str]) -> None:

@@ -252,6 +252,36 @@ def test_an_operator_that_comes_back_too_late_commits_nothing() -> None:
     assert counts(snapshot) == (1, 1, 0, 0)
 
 
+def test_an_effect_waits_no_longer_than_it_may() -> None:
+    """Its event goes on; the place is free, and what is used in time is committed."""
+    world = World()
+
+    async def stream(scope: Scope) -> AsyncIterator[int]:
+        yield 5
+        await scope.sleep(4.0)
+        yield 1
+
+    async def use(payload: int, scope: Scope) -> None:
+        await scope.sleep(payload)
+
+    async def go() -> tuple[Snapshot, int]:
+        builder = PlanBuilder().source("s", stream)
+        policy = {**SPECULATIVE, "speculative_capacity": 1, "speculative_timeout_s": 3.0}
+        builder.node("n", world.act, **policy)
+        builder.sink("k", use, queue_capacity=1).chain("s", "n", "k")
+        snapshot = await Session(builder.build()).run()
+        timers = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+        return snapshot, sum(not timer.cancelled() for timer in timers)
+
+    snapshot, left = run_virtual(go())
+
+    assert world.done == [1]
+    assert world.undone == [5]
+    assert counts(snapshot) == (1, 1, 0, 0)
+    assert snapshot.nodes["k"].processed == 2
+    assert left == 0
+
+
 def test_what_sends_nothing_on_is_rolled_back_at_once() -> None:
     """Its place is free for the next event."""
     world = World()
@@ -484,6 +514,7 @@ POLICY: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "workers": st.integers(1, 3),
         "reorder_capacity": st.integers(0, 2),
         "speculative_capacity": st.integers(1, 3),
+        "speculative_timeout_s": st.none() | st.just(0.4),
         "side_effects": st.just("speculative"),
         "cancel": st.sampled_from(("propagate", "drain", "shield")),
         "retry": st.fixed_dictionaries(

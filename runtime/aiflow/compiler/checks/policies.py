@@ -302,9 +302,10 @@ def _not_honoured(node: ResolvedNode, policy: Policy) -> Iterator[tuple[str, obj
             yield "side_effects", word, "a source has no event whose use would commit an effect"
         elif node.type is not None and node.type.is_blocking:
             yield "side_effects", word, "its operator runs in a thread, which cannot defer effects"
-    elif policy.speculative_capacity:
-        places = policy.speculative_capacity
-        yield "speculative_capacity", places, "its effects are not speculative"
+        return
+    for field in ("speculative_capacity", "speculative_timeout_s"):
+        if value := getattr(policy, field):
+            yield field, value, "its effects are not speculative"
 
 
 def _answers(node: ResolvedNode, policy: Policy) -> list[str]:

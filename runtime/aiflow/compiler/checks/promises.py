@@ -216,7 +216,9 @@ def _plain_effects(node: ResolvedNode) -> Fix | None:
     """Leave out the speculation, where it is the node's own idea and not its operator's."""
     if node.type is not None and node.type.side_effects is SideEffects.SPECULATIVE:
         return None
-    plain = {"side_effects": UNSET, "speculative_capacity": UNSET}
+    plain = {
+        "side_effects": UNSET, "speculative_capacity": UNSET, "speculative_timeout_s": UNSET,
+    }  # fmt: skip
     return fix("Leave out side_effects", edits.merge_policy, node.id, plain)
 
 
