@@ -7,6 +7,7 @@ sentence in a box beside the work: the document and the old file stay as they we
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +22,7 @@ from aiflow.graph.shipped import graphs_dir
 from aiflow.operators.registry import Catalog
 from aiflow_studio.document.document import Document
 from aiflow_studio.document.files import save_as
+from aiflow_studio.document.journal import FileState, file_state
 from aiflow_studio.problems.linter import Linter
 from aiflow_studio.ui.collector import collector_at_rest
 from aiflow_studio.ui.dialogs import (
@@ -32,9 +34,6 @@ from aiflow_studio.ui.dialogs import (
     ask_yes_no,
     tell,
 )
-
-#: Tells one state of a file from another: time of the last change, and size.
-_State = tuple[int, int]
 
 
 class FileDesk(QObject):
@@ -66,13 +65,18 @@ class FileDesk(QObject):
         self._window = window
         self._before_leaving = before_leaving
         self._path: Path | None = None
-        self._seen: _State | None = None
+        self._seen: FileState | None = None
         document.changed.connect(self.moved)
 
     @property
     def path(self) -> Path | None:
         """The document's file; None while it has none."""
         return self._path
+
+    @property
+    def seen(self) -> FileState | None:
+        """How that file was when it was last read or written here."""
+        return self._seen
 
     @property
     def base(self) -> Path | None:
@@ -92,7 +96,7 @@ class FileDesk(QObject):
         Raises:
             GraphFileError: the file cannot be read or is no graph; nothing has changed.
         """
-        seen = _state_of(path)
+        seen = file_state(path)
         with collector_at_rest():
             self._take(codec.load(path), path, seen)
 
@@ -115,7 +119,7 @@ class FileDesk(QObject):
             if not await self._leave():
                 return False
             # And again: by now the changes may have been saved to this very file.
-            seen = _state_of(path)
+            seen = file_state(path)
             with collector_at_rest():
                 self._take(codec.load(path), None if as_copy else path, seen)
         except GraphFileError as error:
@@ -123,12 +127,30 @@ class FileDesk(QObject):
             return False
         return True
 
+    async def restore(self, graph: Graph, path: Path | None, seen: FileState | None) -> bool:
+        """Make unsaved work the document again, as a step from what its file holds.
+
+        Args:
+            graph: the work.
+            path: its file; it may be gone, or another's by now.
+            seen: how that file was when the work began.
+        """
+        if not await self._leave():
+            return False
+        try:
+            saved = codec.load(path) if path is not None else Graph()
+        except GraphFileError:
+            saved = Graph()
+        self._take(saved, path, seen)
+        self._document.replace(graph, "Restore unsaved changes")
+        return True
+
     async def save(self) -> bool:
         """Save to the document's file, or ask for one; say whether it is saved."""
         path = self._path
         if path is None:
             return await self.save_as()
-        now = _state_of(path)
+        now = file_state(path)
         # One that is gone harms nobody: it is written again.
         if now is not None and now != self._seen and not await self._may_overwrite(path):
             return False
@@ -186,7 +208,7 @@ class FileDesk(QObject):
         )
         return await ask_yes_no(self._window, "Changed meanwhile", question, "Overwrite")
 
-    def _take(self, graph: Graph, path: Path | None, seen: _State | None = None) -> None:
+    def _take(self, graph: Graph, path: Path | None, seen: FileState | None = None) -> None:
         self._seen = seen
         self._go_to(path)
         self._document.load(graph)
@@ -198,6 +220,7 @@ class FileDesk(QObject):
         self._path = path.resolve() if path is not None else None
         self._linter.base = self.base
         if self._path is not None:
+            codec.sweep_drafts(self._path.parent, datetime.now(UTC).timestamp())
             self.visited.emit(self._path)
 
     def _write(self, path: Path) -> bool:
@@ -210,7 +233,7 @@ class FileDesk(QObject):
         old, new = self.base, path.resolve().parent
         self._document.rewrite(lambda graph: rebase_paths(graph, self._catalog, old, new))
         self._document.mark_saved()
-        self._seen = _state_of(path)
+        self._seen = file_state(path)
         self._go_to(path)
         self.moved.emit()
         return True
@@ -235,12 +258,3 @@ def shipped_graphs(folder_name: Literal["examples", "live"]) -> list[Path]:
     except FileNotFoundError:
         return []
     return sorted(folder.glob(f"*{GRAPH_SUFFIX}"))
-
-
-def _state_of(path: Path) -> _State | None:
-    """Return how a file is now; None where there is none, or nobody may know."""
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        return None
-    return found.st_mtime_ns, found.st_size

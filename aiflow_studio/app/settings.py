@@ -55,16 +55,29 @@ class SettingsFile:
 
     Args:
         folder: where it lies; None where nothing is to be remembered.
+        journals: folder for unsaved work that is to outlive a crash; None keeps none.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, journals: Path | None = None) -> None:
         self._path = folder / _FILE if folder is not None else None
+        self.journals = journals
 
     @staticmethod
-    def of_this_user() -> SettingsFile:
-        """Return the file in the folder that this system keeps for it."""
-        where = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppConfigLocation)
-        return SettingsFile(Path(where) if where else None)
+    def of_this_user(*, forgets: bool = False) -> SettingsFile:
+        """Return the file in the folders that this system keeps for it.
+
+        Args:
+            forgets: remember nothing but unsaved work.
+        """
+        places = QStandardPaths.StandardLocation
+        settings, state = (
+            QStandardPaths.writableLocation(place)
+            for place in (places.AppConfigLocation, places.AppLocalDataLocation)
+        )
+        return SettingsFile(
+            Path(settings) if settings and not forgets else None,
+            Path(state) / "recovery" if state else None,
+        )
 
     def read(self) -> Settings:
         """Return what the file holds; the defaults where it holds nothing usable."""

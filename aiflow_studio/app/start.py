@@ -86,9 +86,11 @@ async def _live(app: QApplication, options: Options, crash: CrashReporter) -> in
     except PluginError as error:
         sys.stderr.write(f"aiflow-studio: {error}\n")
         return BAD_FILE
-    # A picture shows what a first start shows, on every machine.
-    forgets = options.safe or options.screenshot is not None
-    settings = SettingsFile(None) if forgets else SettingsFile.of_this_user()
+    if options.screenshot is not None:
+        # A picture shows what a first start shows, on every machine.
+        settings = SettingsFile(None)
+    else:
+        settings = SettingsFile.of_this_user(forgets=options.safe)
     hosts = EmbeddedHost(catalog), ChildHost(catalog, options.operators)
     studio = Studio(app, catalog, hosts[0], settings, crash, apart=hosts[1])
     try:
@@ -111,6 +113,8 @@ async def _live(app: QApplication, options: Options, crash: CrashReporter) -> in
         studio.window.fit_screen()
     studio.window.show()
     studio.canvas.widget().setFocus()
+    if not options.safe:
+        studio.errands.run(studio.recovery.offer(), "recovery")
     if options.run:
         studio.commands.run()
     if options.screenshot is not None:
@@ -160,6 +164,9 @@ def _hear_signals(studio: Studio) -> None:
     with contextlib.suppress(NotImplementedError):
         loop.add_signal_handler(signal.SIGINT, close)
         loop.add_signal_handler(signal.SIGTERM, terminate)
+        # The terminal that it was started from is closed; `nohup` says that this is nothing.
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            loop.add_signal_handler(signal.SIGHUP, terminate)
 
 
 def let_go() -> None:

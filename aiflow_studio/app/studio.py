@@ -36,6 +36,7 @@ from aiflow_studio.app.menus import (
     show_choice,
 )
 from aiflow_studio.app.recording import RecordSwitch
+from aiflow_studio.app.recovery import Recovery
 from aiflow_studio.app.settings import SettingsFile
 from aiflow_studio.app.tuning import LiveTuning
 from aiflow_studio.app.window import MainWindow, Panels
@@ -80,7 +81,7 @@ class Studio(QObject):
         app: the application.
         catalog: operators and resources there are.
         host: where runs live.
-        settings: what is remembered between starts.
+        settings: what is remembered between starts, and where unsaved work outlives a crash.
         crash: told of every error that nobody caught.
         apart: where runs live that are to have a process of their own; None is `host`.
     """
@@ -186,18 +187,23 @@ class Studio(QObject):
         self._end_typing()
         try:
             if await self.desk.may_leave():
+                self.recovery.give_up()
                 await self.leave()
         finally:
             self._is_closing = False
 
     async def leave(self) -> None:
-        """End the run and close the window, without asking; only the first call does."""
+        """End the run and close the window, without asking; only the first call does.
+
+        Unsaved work that nobody was asked about is kept for the next start.
+        """
         if self._is_leaving:
             return
         self._is_leaving = True
         # What would be typed while the run ends would be lost.
         self.window.setEnabled(False)
         self._remember()
+        self.recovery.end()
         # The host cancels what does not end by itself; this is for one that hangs.
         try:
             async with asyncio.timeout(CLOSING_S):
@@ -220,6 +226,9 @@ class Studio(QObject):
     # Wiring
 
     def _wire_document(self) -> None:
+        self.recovery = Recovery(
+            self._settings_file.journals, self.document, self.desk, self.window, self.bar.say
+        )
         self.document.changed.connect(self._show_situation)
         self.selection.changed.connect(self._show_situation)
         self.selection.changed.connect(self.plots.refresh)

@@ -37,6 +37,14 @@ class Answer(StrEnum):
     CANCEL = "cancel"
 
 
+class Restore(StrEnum):
+    """What a person wants to happen to work that a crash left behind."""
+
+    RESTORE = "restore"
+    DISCARD = "discard"
+    LATER = "later"
+
+
 async def ask(dialog: QDialog) -> int:
     """Show a dialog and return its result code; cancelling the task rejects it.
 
@@ -76,6 +84,29 @@ async def ask_to_save(parent: QWidget, name: str) -> Answer:
     if code == buttons.Save.value:
         return Answer.SAVE
     return Answer.DISCARD if code == buttons.Discard.value else Answer.CANCEL
+
+
+async def ask_to_restore(parent: QWidget, question: str, note: str) -> Restore:
+    """Ask what becomes of work that was left behind; Esc and the close button leave it there."""
+    box = QMessageBox(parent)
+    box.setObjectName("ask-to-restore")
+    box.setIcon(QMessageBox.Icon.Question)
+    box.setWindowTitle("Unsaved changes")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(question)
+    box.setInformativeText(note)
+    roles = QMessageBox.ButtonRole
+    answers = {
+        box.addButton("Restore", roles.AcceptRole): Restore.RESTORE,
+        box.addButton("Discard", roles.DestructiveRole): Restore.DISCARD,
+        (later := box.addButton("Ask me later", roles.RejectRole)): Restore.LATER,
+    }
+    box.setDefaultButton(next(iter(answers)))
+    box.setEscapeButton(later)
+    clicked: list[Restore] = []
+    box.buttonClicked.connect(lambda button: clicked.append(answers[button]))
+    await ask(box)
+    return clicked[0] if clicked else Restore.LATER
 
 
 async def ask_yes_no(parent: QWidget, title: str, question: str, yes: str) -> bool:

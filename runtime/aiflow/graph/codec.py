@@ -24,6 +24,9 @@ from aiflow.graph.reader import read_graph
 from aiflow.graph.writer import document_of
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
+_DRAFT = re.compile(r"\.aiflow-[0-9a-f]{16}\.tmp", re.ASCII)
+#: No save takes so long.
+_DRAFT_LIVES_S = 60.0
 _OURS = f"{VERSION[0]}.{VERSION[1]}"
 
 
@@ -178,6 +181,24 @@ def _write_atomically(target: Path, data: bytes) -> None:
             draft.unlink()
         raise
     _sync_folder(target.parent)
+    # By the folder's own clock, which on a network is not this machine's.
+    sweep_drafts(target.parent, target.stat().st_mtime)
+
+
+def sweep_drafts(folder: str | os.PathLike[str], now_s: float) -> None:
+    """Remove what saves that were killed have left in a folder; called after each save there.
+
+    Args:
+        folder: where graphs are saved.
+        now_s: the time as the files' own times are counted; a draft that may still be written,
+            by another program, stays.
+    """
+    with contextlib.suppress(OSError):
+        for draft in Path(folder).glob(".aiflow-*.tmp"):
+            with contextlib.suppress(OSError):
+                is_old = draft.lstat().st_mtime < now_s - _DRAFT_LIVES_S
+                if is_old and _DRAFT.fullmatch(draft.name) and draft.is_file():
+                    draft.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +238,51 @@ def test_saving_is_whole_and_keeps_the_mode(tmp_path: Path) -> None:
 
     assert codec.load(path) == Graph("new")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_save_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    """An old draft is removed; one that may still be written, and what only looks alike, stay."""
+    path = tmp_path / "graph.aiflow.json"
+    left, fresh = tmp_path / f".aiflow-{'0a' * 8}.tmp", tmp_path / f".aiflow-{'0b' * 8}.tmp"
+    others = [tmp_path / ".aiflow-notes.tmp", tmp_path / f"aiflow-{'0a' * 8}.tmp"]
+    for file in (left, fresh, *others):
+        file.touch()
+    long_ago = path.parent.stat().st_mtime - 3600
+    for file in (left, *others):
+        os.utime(file, (long_ago, long_ago))
+
+    codec.save(path, Graph())
+
+    assert sorted(tmp_path.iterdir()) == sorted([path, fresh, *others])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
+def test_a_save_that_is_killed_leaves_a_whole_file_and_a_draft_at_most(tmp_path: Path) -> None:
+    """A real process, killed between two saves or within one; the next save tidies up."""
+    path = tmp_path / "graph.aiflow.json"
+    program = (
+        "import sys\n"
+        "from aiflow.graph import codec\n"
+        "from aiflow.graph.model import Graph\n"
+        "for number in range(100000):\n"
+        "    codec.save(sys.argv[1], Graph(str(number % 10) * 40000))\n"
+        "    print(number, flush=True)\n"
+    )
+    for _ in range(5):
+        with subprocess.Popen(
+            [sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE
+        ) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            child.kill()
+        assert len(set(codec.load(path).name)) == 1
+    for draft in tmp_path.glob(".*.tmp"):
+        os.utime(draft, (0, 0))
+
+    codec.save(path, Graph())
+
     assert list(tmp_path.iterdir()) == [path]
 
 

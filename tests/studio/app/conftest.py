@@ -61,7 +61,13 @@ def studio(
     """Return a studio with an empty document and a window that is shown."""
     monkeypatch.chdir(tmp_path)
     crash = CrashReporter()
-    studio = Studio(qapp, Catalog.load(), host, SettingsFile(tmp_path / "settings"), crash)
+    studio = Studio(
+        qapp,
+        Catalog.load(),
+        host,
+        SettingsFile(tmp_path / "settings", tmp_path / "journals"),
+        crash,
+    )
     studio.open_at_start(None)
     studio.window.show()
     yield studio
