@@ -6,6 +6,7 @@ the graph that it names.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -33,6 +34,25 @@ def copy_of(graph: Path) -> Path:
     return Path(shutil.copy(ROOT / graph, folder))
 
 
+def logs_into_files(graph: Path) -> list[str]:
+    """Return the options that lead logs without a file into one: here they would drown the rest."""
+    nodes = json.loads((ROOT / graph).read_text(encoding="utf-8")).get("nodes", [])
+    logs = [
+        node["id"]
+        for node in nodes
+        if node["operator"] == "jsonl" and not node.get("params", {}).get("path")
+    ]
+    if not logs:
+        return []
+    folder = Path(tempfile.mkdtemp(prefix="aiflow-"))
+    options = []
+    for log in logs:
+        file = folder / f"{log}.jsonl"
+        print(f"What {log} gets goes into {file}")
+        options += ["--set", f"{log}.path={file}"]
+    return options
+
+
 def command(reason: str | None, graph: Path = EXAMPLE) -> list[str]:
     """Return what to start, and say why.
 
@@ -46,7 +66,7 @@ def command(reason: str | None, graph: Path = EXAMPLE) -> list[str]:
     if reason is not None:
         shown = os.path.relpath(studio)
         print(reason, HOW_TO_GET_THE_WINDOW.format(studio=shown, graph=graph), sep="\n")
-        return [str(aiflow), "run", str(ROOT / graph)]
+        return [str(aiflow), "run", str(ROOT / graph), *logs_into_files(graph)]
     copy = copy_of(graph)
     print(f"Opening a copy of {graph}: {copy}")
     return [str(studio), str(copy), "--run"]

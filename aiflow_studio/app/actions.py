@@ -116,6 +116,13 @@ ACTIONS: tuple[ActionInfo, ...] = (
     ActionInfo("zoom-out", "Zoom &out", "zoom_out", ("Ctrl+Alt+-",)),
     ActionInfo("zoom-reset", "Zoom to &100 %", "zoom_reset", ("Ctrl+Alt+0",)),
     ActionInfo("fit", "&Fit graph in view", "fit", ("Ctrl+Shift+F",), has_nodes),
+    ActionInfo(
+        "graph-only",
+        "&Graph only",
+        "graph_only",
+        ("F11",),
+        tip="Hide the panels and fit the graph, or show them again",
+    ),
     ActionInfo("text-larger", "Text &larger", "text_larger", ("Ctrl++", "Ctrl+=")),
     ActionInfo("text-smaller", "Text &smaller", "text_smaller", ("Ctrl+-",)),
     ActionInfo("text-reset", "Text as &designed", "text_reset", ("Ctrl+0",)),
@@ -167,7 +174,7 @@ MENUS: Mapping[str, tuple[str | None, ...]] = {
         *("rename", "select-all", "find-operator"),
     ),
     "&View": (
-        *("fit", "zoom-in", "zoom-out", "zoom-reset", None),
+        *("fit", "zoom-in", "zoom-out", "zoom-reset", "graph-only", None),
         *("text-larger", "text-smaller", "text-reset", None, ">theme", ">panels"),
     ),
     "&Run": (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import PySide6
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QMessageBox
 
 from aiflow.compiler.diagnostics import Diagnostic, Severity
@@ -171,6 +171,12 @@ class Commands:
     def fit(self) -> None:
         """See the whole graph."""
         self._parts.canvas.fit()
+
+    def graph_only(self) -> None:
+        """Show the graph alone, as large as it can be, or the panels again."""
+        self._parts.window.toggle_panels()
+        # The canvas has its new size once the window has laid itself out.
+        QTimer.singleShot(0, self._parts.window, self.fit)
 
     def text_larger(self) -> None:
         """Make all text larger."""

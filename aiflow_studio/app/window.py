@@ -30,6 +30,8 @@ DEFAULT_SIZE = (1600, 1000)
 _LEAST_PALETTE, _LEAST_INSPECTOR = 152, 316
 _FRAME = QSize(16, 48)
 PALETTE_WIDTH, INSPECTOR_WIDTH, BOTTOM_HEIGHT = 216, 332, 288
+#: On a screen that is less high, the graph keeps the most of it.
+_BOTTOM_SHARE = 0.32
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,14 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self._may_close = False
         self._text_scale = 0.0
+        self._put_away: list[QDockWidget] = []
         self.status = StatusBar(theme)
         self.tabs = self._make_tabs(panels)
         self.addToolBar(bar)
         self.setStatusBar(self.status)
         self.setCentralWidget(panels.canvas)
-        self._place_docks(panels)
         self.resize(*DEFAULT_SIZE)
+        self._place_docks(panels)
         self.file_label = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self.file_label.setObjectName("corner")
         self.menuBar().setCornerWidget(self.file_label)
@@ -113,7 +116,7 @@ class MainWindow(QMainWindow):
         palette = max(PALETTE_WIDTH, round(_LEAST_PALETTE * scale))
         inspector = max(INSPECTOR_WIDTH, round(_LEAST_INSPECTOR * scale))
         self.resizeDocks(list(self._docks[:2]), [palette, inspector], Qt.Orientation.Horizontal)
-        self.resizeDocks([self._docks[2]], [BOTTOM_HEIGHT], Qt.Orientation.Vertical)
+        self._size_bottom()
 
     def fit_screen(self) -> None:
         """Be no larger than the screen; what hangs off its edge could not be reached."""
@@ -122,6 +125,15 @@ class MainWindow(QMainWindow):
         size = self.size().boundedTo(room.size() - _FRAME)
         if size != self.size():
             self.resize(size)
+            self._size_bottom()
+
+    def toggle_panels(self) -> None:
+        """Give the canvas the whole window, or the panels back that it had."""
+        shown = [dock for dock in self._docks if dock.isVisibleTo(self)]
+        if shown:
+            self._put_away = shown
+        for dock in self._docks:
+            dock.setVisible(not shown and dock in (self._put_away or self._docks))
 
     def close_for_good(self) -> None:
         """Close without asking."""
@@ -147,6 +159,10 @@ class MainWindow(QMainWindow):
         if path is not None:
             event.acceptProposedAction()
             QTimer.singleShot(0, self, lambda: self.dropped.emit(path))
+
+    def _size_bottom(self) -> None:
+        height = min(BOTTOM_HEIGHT, round(self.height() * _BOTTOM_SHARE))
+        self.resizeDocks([self._docks[2]], [height], Qt.Orientation.Vertical)
 
     def _make_tabs(self, panels: Panels) -> QTabWidget:
         tabs = QTabWidget()

@@ -57,6 +57,23 @@ def test_without_a_display_the_terminal_runs_it_and_says_how_to_get_the_window(
     assert "--screenshot" in said
 
 
+def test_a_log_without_a_file_does_not_drown_the_terminal(
+    run: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It gets a file of its own, and the place is told; one that has a file keeps it."""
+    nodes = [
+        {"id": "log", "operator": "jsonl"},
+        {"id": "kept", "operator": "jsonl", "params": {"path": "mine.jsonl"}},
+        {"id": "screen", "operator": "screen"},
+    ]
+    (run.ROOT / run.EXAMPLE).write_text(json.dumps({"nodes": nodes}), encoding="utf-8")
+
+    options = run.command("none")[3:]
+
+    assert options == ["--set", f"log.path={tmp_path / 'aiflow-' / 'log.jsonl'}"]
+    assert "What log gets goes into " in capsys.readouterr().out
+
+
 def test_another_graph_can_be_shown(
     run: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -371,6 +371,6 @@ class CardPainter:
         self._painter.drawEllipse(middle, 3.5, 3.5)
         self._text(rect.adjusted(13, 0, 0, 0), word, style.text)
         share = getattr(figures.shares, figures.activity)
-        spent = f"{share:.0%}" if share and not figures.is_paused else ""
+        spent = f"time {share:.0%}" if share and not figures.is_paused else ""
         note = f"{figures.dropped} dropped" if figures.dropped else spent
         self._text(rect, note, style.warning if figures.dropped else style.muted, _RIGHT)

@@ -24,7 +24,7 @@ MIN_ZOOM, MAX_ZOOM = 0.1, 4.0
 _WORLD = 100_000.0
 _DOT_REACH_PX = 13
 _WIRE_REACH_PX = 5
-_FIT_MARGIN = 24
+_FIT_MARGIN = 16
 _MIN_GRID_PX = 18
 _EMPTY = "Double-click or press Tab to add a node,\nor drag one here from the list."
 

@@ -127,3 +127,37 @@ def test_the_example_is_readable_on_a_projector(studio: Studio, qtbot: QtBot) ->
     studio.canvas.fit()
 
     assert studio.canvas.zoom() >= 0.75
+
+
+def test_a_low_screen_leaves_the_most_to_the_graph(
+    studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On 1280 x 720 the plots take a third of the height, not half of it."""
+
+    class Screen:
+        def availableGeometry(self) -> QRect:
+            return QRect(0, 0, 1280, 720)
+
+    monkeypatch.setattr(studio.window, "screen", Screen)
+
+    studio.window.fit_screen()
+
+    bottom = studio.window.docks()[2]
+    qtbot.waitUntil(lambda: bottom.height() < studio.window.height() * 0.36)
+    assert studio.canvas.widget().height() > bottom.height()
+
+
+def test_the_graph_alone_is_readable_on_a_small_projector(studio: Studio, qtbot: QtBot) -> None:
+    """F11 puts the panels away and fits the graph; again, and they are as they were."""
+    studio.look.set_theme(PROJECTOR)
+    studio.window.resize(1264, 672)
+    studio.open_at_start(EXAMPLE)
+    palette, inspector, bottom = studio.window.docks()
+    inspector.hide()
+
+    studio.book.actions["graph-only"].trigger()
+
+    qtbot.waitUntil(lambda: studio.canvas.zoom() > 0.75)
+    assert not any(dock.isVisible() for dock in (palette, inspector, bottom))
+    studio.book.actions["graph-only"].trigger()
+    assert (palette.isVisible(), inspector.isVisible(), bottom.isVisible()) == (True, False, True)
