@@ -271,7 +271,7 @@ def _entry(value: Any) -> str:  # noqa: ANN401 - any dataclass of the model
     given = [
         f"{field.name}={_literal(part)}"
         for field in fields(value)
-        if (part := getattr(value, field.name)) != _default(field)
+        if field.init and (part := getattr(value, field.name)) != _default(field)
     ]
     return f"{type(value).__name__}({', '.join(given)})"
 
