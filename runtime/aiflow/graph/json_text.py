@@ -25,6 +25,8 @@ WIDTH = 100
 # Python refuses to turn longer texts into an int and back, so they stay text.
 _LONGEST_INT = 4000
 _LARGEST_INT = 10**_LONGEST_INT
+#: How the files of `aiflow run --events` and `--metrics` begin, which are easily taken for graphs.
+_RUN = '{"record":"run"'
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:]|-?Infinity|NaN', re.DOTALL)
 
@@ -74,6 +76,9 @@ def parse(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - JSON is any v
             object_pairs_hook=_object,
         )
     except json.JSONDecodeError as error:
+        if text.startswith(_RUN):
+            reason, hint = "it is the record of a run, not a graph", "open the graph that was run"
+            raise GraphFileError(where, reason, hint) from error
         reason = f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}"
         hint = "mend that place in a text editor, or take a copy of the file"
         raise GraphFileError(where, reason, hint) from error

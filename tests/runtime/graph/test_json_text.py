@@ -60,6 +60,7 @@ def test_what_fits_stands_on_one_line() -> None:
         ("", "the file is empty; open a graph"),
         (" \n", "the file is empty"),
         ('{"a": 1,\n "b" 2}', "not JSON at line 2, column 6"),
+        ('{"record":"run","version":1}\n{"record":"end"}\n', "it is the record of a run"),
         ('{"a": 1, "b": {"c": 1,\n "c": 2}}', 'the key "c" at line 2, column 2 stands twice'),
         ('{"a": [1, NaN]}', "NaN at line 1, column 11 is no JSON number"),
         ("[1,\n-Infinity]", "-Infinity at line 2, column 1 is no JSON number"),
