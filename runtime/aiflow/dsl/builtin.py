@@ -1589,7 +1589,7 @@ class Builtins(FlowCore):
             functions: Names of Python tools: of an installed package, or of a file that the run is given with --operators. Default ('calculator', 'clock').
             http: HTTP calls, each a tool: name, description, url, method, parameters (a JSON Schema) and credential. Default ().
             servers: MCP servers, whose tools are taken: the name of a server of this machine, or a url. Default ().
-            effects: What calling a tool twice would do, by its name, where its own word is to be changed: none, idempotent or non_idempotent. Default PydanticUndefined.
+            effects: What calling a tool twice would do, by its name, where its own word is to be changed: none, idempotent or non_idempotent. Default {}.
         """
         return self.resource("tools", id, {
             "functions": functions,

@@ -173,7 +173,9 @@ def _help(field: FieldInfo) -> str:
     unit = (
         field.json_schema_extra.get("x-unit") if isinstance(field.json_schema_extra, dict) else None
     )
-    default = "" if field.is_required() else f" Default {field.get_default()!r}"
+    default = (
+        "" if field.is_required() else f" Default {field.get_default(call_default_factory=True)!r}"
+    )
     return f"{field.description or ''}{default}{f' {unit}' if unit and default else ''}"
 
 

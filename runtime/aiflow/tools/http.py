@@ -18,6 +18,7 @@ from aiflow.errors import ToolError
 from aiflow.providers.messages import ToolSpec
 from aiflow.tools.schema import NAME, ArgumentsCheck, fitting_name, schema_fault
 from aiflow.tools.tool import ToolAnswer, ToolContext, ToolEffect
+from aiflow.transport.client import HEADER_VALUE
 from aiflow.transport.excerpt import place_of
 from aiflow.transport.fetch import Fetcher, FetchRequest, refused
 from aiflow.transport.guard import AddressGuard, Resolver, system_addresses
@@ -26,6 +27,11 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _HEADER = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+# What only the call knows, and what a key travels in: neither is said by a graph.
+_NOT_TO_BE_SET = frozenset(
+    {"host", "content-type", "content-length", "transfer-encoding", "connection", "upgrade"}
+)
+_FOR_KEYS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
 _WITH_BODY = ("POST", "PUT", "PATCH")
 # A GET changes nothing (RFC 9110, section 9.2.1); of the others an API may make what it likes.
 _EFFECTS = {"GET": ToolEffect.NONE}
@@ -46,6 +52,11 @@ class HttpToolParams(BaseModel):
         default_factory=lambda: dict[str, JsonValue](type="object"),
         description="JSON Schema of the arguments. Those without a place in the address go into the"
         " query, or into a JSON body where the method has one.",
+    )
+    headers: dict[str, str] = Field(
+        default_factory=dict,
+        description="Headers that each call carries, such as the version of an API that is meant;"
+        " a key is none of them, it is named as the credential.",
     )
     credential: str = Field(
         "",
@@ -93,6 +104,23 @@ class HttpToolParams(BaseModel):
         if "{" in parts.netloc or "@" in parts.netloc:
             raise ValueError("the host holds a place for an argument, or a password")
         return url
+
+    @field_validator("headers")
+    @classmethod
+    def _headers_can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if not re.fullmatch(_HEADER, name):
+                raise ValueError(f"{name!r} is no name of a header")
+            if name.lower() in _NOT_TO_BE_SET:
+                raise ValueError(f"{name} is set by the call itself; leave it out")
+            if name.lower() in _FOR_KEYS:
+                raise ValueError(
+                    f"{name} carries a key, which never stands in a graph; name the key as the"
+                    " credential, and this header as its credential_header"
+                )
+            if not HEADER_VALUE.fullmatch(value):
+                raise ValueError(f"the value of {name} holds what no header can carry")
+        return headers
 
     @field_validator("parameters")
     @classmethod
@@ -156,6 +184,7 @@ class HttpTool:
         rest = {name: value for name, value in arguments.items() if name not in placed}
         url = _PLACE.sub(lambda place: self._filled(place[1], arguments[place[1]]), params.url)
         headers = {"accept": "application/json, text/*;q=0.9, */*;q=0.1"}
+        headers |= {name.lower(): value for name, value in params.headers.items()}
         body = b""
         if params.method in _WITH_BODY:
             body = json.dumps(rest, ensure_ascii=False).encode("utf-8", "replace")

@@ -91,6 +91,37 @@ def test_the_key_goes_into_the_header_that_the_params_name() -> None:
     assert f"X-Api-Key: {SECRET}".encode() in alone
 
 
+def test_each_call_carries_the_headers_that_the_params_name() -> None:
+    """Also in place of our own word for what is taken; the key stands beside them."""
+    given = {"Accept": "text/csv", "X-Api-Version": "2026-11"}
+
+    request, _ = asked({"city": "x"}, headers=given, secret=SECRET)
+
+    lines = request.decode().lower().split("\r\n")
+    assert "accept: text/csv" in lines
+    assert "x-api-version: 2026-11" in lines
+    assert f"authorization: bearer {SECRET}" in lines
+    assert sum(line.startswith("accept:") for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("two words", "x", "is no name of a header"),
+        ("Host", "elsewhere.test", "is set by the call itself"),
+        ("Authorization", "Bearer x", "carries a key, which never stands in a graph"),
+        ("cookie", "session=1", "carries a key"),
+        ("X-Line", "a\r\nX-Other: b", "holds what no header can carry"),
+    ],
+)
+def test_a_header_that_is_not_the_graphs_to_say_is_refused(
+    name: str, value: str, says: str
+) -> None:
+    """Before anything is sent."""
+    with pytest.raises(ValidationError, match=says):
+        params(headers={name: value})
+
+
 def test_each_call_carries_its_idempotency_key() -> None:
     """Where it was given one; the name of the header is the API's."""
     plain, _ = asked({"city": "x"}, key="k1", method="PUT")
