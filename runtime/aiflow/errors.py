@@ -17,6 +17,7 @@ AiFlowError
 │   ├── JoinOverflowError       a branch has more to send of one item than its join can hold
 │   ├── UnmatchedError          nothing came that an event could be paired with
 │   ├── DeadlockError           guardians wait for one another in a ring
+│   ├── StandstillError         nothing is at work, and yet turns are open
 │   ├── StallError              an operator call outlasted a deadline
 │   ├── BlockedLoopError        something kept an event loop from everything else
 │   ├── RefusedError            a run was not let in, because too many are open
@@ -255,19 +256,27 @@ class HopsSpentError(EngineError):
 
 
 class JoinOverflowError(EngineError):
-    """A branch sends more of one item than the join behind it can hold.
+    """A branch sends more than the join behind it can hold until the rest has come.
 
     Attributes:
         node: the join. `edge`: over which it came.
         max_parts: parts that may be kept beside the queue.
     """
 
-    def __init__(self, node: str, edge: str, max_parts: int) -> None:
-        super().__init__(
-            f"node {node} waits for the rest of what comes over {edge}, and holds {max_parts}"
-            " parts of it already beside its queue; raise its max_parts or queue_capacity, or"
-            " send less of one item"
-        )
+    def __init__(self, node: str, edge: str, max_parts: int, *, is_ahead: bool = False) -> None:
+        if is_ahead:
+            text = (
+                f"node {node} still waits for an earlier event when more comes over {edge}, and"
+                f" holds {max_parts} parts already beside its queue; raise its max_parts or"
+                " queue_capacity, or let the branches keep step"
+            )
+        else:
+            text = (
+                f"node {node} waits for the rest of what comes over {edge}, and holds {max_parts}"
+                " parts of it already beside its queue; raise its max_parts or queue_capacity, or"
+                " send less of one item"
+            )
+        super().__init__(text)
         self.node = node
         self.edge = edge
         self.max_parts = max_parts
@@ -298,6 +307,21 @@ class DeadlockError(EngineError):
 
     def __init__(self, nodes: Sequence[str], detail: str) -> None:
         super().__init__(f"deadlock: {' waits for '.join([*nodes, nodes[0]])} ({detail})")
+        self.nodes = tuple(nodes)
+
+
+class StandstillError(EngineError):
+    """Nothing is at work and nothing can begin, and yet turns are open.
+
+    Attributes:
+        nodes: where they are open.
+    """
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        super().__init__(
+            f"nothing goes on: the turn is still open at {', '.join(nodes)}, and nobody there is"
+            " at work or can begin; tell it as a fault of the runtime, with the graph"
+        )
         self.nodes = tuple(nodes)
 
 

@@ -177,7 +177,7 @@ def _with_stores(plan: Plan) -> Plan:
     nodes: dict[str, NodePlan] = {}
     edges = dict(plan.edges)
     for id, node in plan.nodes.items():
-        leaving = node.edges_out or {}
+        leaving = {port: ids for port, ids in (node.edges_out or {}).items() if ids}
         if not (node.is_source and leaving):
             nodes[id] = node
             continue

@@ -918,7 +918,7 @@ class Builtins(FlowCore):
             id: Its id; made from the name without one.
             mode: All: every part of one source event, from each branch, also where a branch sent none; zip: one event of each branch. Default 'all'.
             leftover: What zip does with an event that nothing can be paired with: drop and count it, or fail the conversation. Not looked at by all. Default 'drop'.
-            max_parts: Parts of one conversation that all may keep beside the queue, where one branch makes more of a source event than its places hold. Default 8 events.
+            max_parts: Parts of one conversation that may be kept beside the queue, where one branch makes more of a source event than its places hold, or is ahead of another for good. Default 8 events.
             separator: What stands between the texts of the parts. Default ' '.
         """
         resources = None

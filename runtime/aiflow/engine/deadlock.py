@@ -3,6 +3,10 @@
 Asked only when nothing is left to do: no operator is at work, no task is woken, no timer
 runs and no source reads. Then whatever is still open waits for another guardian. An open
 operator call is never a deadlock; it is a stall, and shows as one.
+
+Whatever is open then can never end, so something is always told. Looked for is the ring that
+says most: of full queues, of those and what joins wait for, and last of all that can be waited
+for, the ends of turns among it.
 """
 
 from __future__ import annotations
@@ -11,11 +15,13 @@ from collections.abc import Iterable, Mapping
 
 from aiflow.compiler.order import cycles
 from aiflow.engine.cells import Guardian, Turn
-from aiflow.errors import DeadlockError
+from aiflow.errors import DeadlockError, StandstillError
 
 
-def find_deadlock(guardians: Mapping[str, Guardian], turns: Iterable[Turn]) -> DeadlockError | None:
-    """Return an error that names the ring of waiting nodes, None where nothing is open."""
+def find_deadlock(
+    guardians: Mapping[str, Guardian], turns: Iterable[Turn]
+) -> DeadlockError | StandstillError | None:
+    """Return an error that names those who wait, in a ring, None where nothing is open."""
     turns = tuple(turns)
     waits = {
         guardian.id: [call.waits_at[1].guardian.id for call in guardian.parked if call.waits_at]
@@ -31,22 +37,35 @@ def find_deadlock(guardians: Mapping[str, Guardian], turns: Iterable[Turn]) -> D
     ring = _ring(_waits_for_end(turns))
     if ring:
         return DeadlockError(ring, "each waits for the end of the turn on an edge from the next")
-    return None
+    opened = _open_nodes(turns)
+    return StandstillError(opened) if opened else None
 
 
 def _with_joins(waits: Mapping[str, list[str]], turns: Iterable[Turn]) -> dict[str, list[str]]:
-    """Return the same where joins, too, wait: for whatever may still come of a branch."""
+    """Return the same where joins, too, wait: for whatever may still come of a branch.
+
+    A source that reads only when its turn has left the graph waits for whoever has some of it.
+    """
     found = {node: list(targets) for node, targets in waits.items()}
     for turn in turns:
         for lane in turn.lanes.values():
+            node = lane.guardian.id
             is_join = any(lane in before.joins for before in turn.lanes.values())
             # Who is held back by a queue waits for that; who has nothing to do, for the next.
-            if (is_join and lane.depth) or (lane.joins and not waits[lane.guardian.id]):
+            if (is_join and (lane.depth or lane.waiting)) or (lane.joins and not waits[node]):
                 owners = (turn.lanes[route.owner] for route in lane.before)
-                found[lane.guardian.id] += [
-                    owner.guardian.id for owner in owners if not owner.is_closed
+                found[node] += [owner.guardian.id for owner in owners if not owner.is_closed]
+            if turn.waiting_sources and lane.source is not None and not lane.is_closed:
+                found[node] += [
+                    each.guardian.id for each in turn.lanes.values() if each.depth or each.calls
                 ]
     return found
+
+
+def _open_nodes(turns: Iterable[Turn]) -> list[str]:
+    """Return the nodes at which a turn has not ended."""
+    lanes = [lane for turn in turns for lane in turn.lanes.values() if not lane.is_closed]
+    return list(dict.fromkeys(lane.guardian.id for lane in lanes))
 
 
 def _waits_for_end(turns: Iterable[Turn]) -> dict[str, list[str]]:

@@ -7,17 +7,18 @@ the join. So a filter in one branch delays nobody for good.
 
 Each turn has a share of every row to itself, and the last place of it takes only what is next
 of its source in that row. Younger events that overtook it upstream can never keep it out: where
-they stand before it in the order of a node, they step aside (`relief`).
+they stand before it in the order of a node, they step aside into a store (`relief`).
 
 - `all`: the parts of one (source, sequence) from every row, once every row's watermark says that
-  no more of it can come. What one branch sends more of than its share holds is kept in a store.
+  no more of it can come. What one branch sends more of than its share holds is stored too.
 - `zip`: one event of each row. Where all rows carry the same sources, those of one (source,
-  sequence) belong together, and a gap leaves the others alone; else the n-th with the n-th.
+  sequence) belong together, and a gap leaves the others alone; else the n-th with the n-th. Those
+  by arrival have no store: nobody can say what they wait for, or how much comes before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableSequence
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 
 from msgspec.structs import replace
 
@@ -55,9 +56,11 @@ class JoinRows(Rows):
     ) -> None:
         self._turns = turns
         self._joining = joining
-        #: It may keep some beside the queue: of pairs there is no more than one of each.
-        self.has_store = joining.mode == "all"
         self._is_aligned = is_aligned or joining.mode == "all"
+        #: It waits for each part of an item.
+        self.takes_all = joining.mode == "all"
+        #: It may keep some beside the queue, as it is known what they wait for.
+        self.has_store = self._is_aligned
         self._stirred: set[Lane] = set()
         #: Those that may have the last place of a row although they are not the next.
         self._let_by: set[tuple[Lane, int, str, int, int]] = set()
@@ -116,7 +119,8 @@ class JoinRows(Rows):
         if self._share is not None and len(lane.queues[row]) >= self._share:
             most = self._joining.max_parts
             if len(lane.store) >= most:
-                fail_lane(lane, JoinOverflowError(self.guardian.id, edge.plan.id, most), at)
+                error = JoinOverflowError(self.guardian.id, edge.plan.id, most, is_ahead=True)
+                fail_lane(lane, error, at)
                 return False
             self._set_aside(lane, lane.queues[row][-1], at)
         self._let_by = {each for each in self._let_by if not each[0].is_closed}
@@ -195,9 +199,9 @@ class JoinRows(Rows):
 
     def _pair(self, lane: Lane) -> list[Entry] | None:
         """Return the first entry of the first row that has its counterpart in every other."""
-        first, *others = lane.queues
         if not self._is_aligned:
             return [queue[0] for queue in lane.queues] if all(lane.queues) else None
+        first, *others = _rows(lane)
         for entry in first:
             pair = [_find(queue, _item_of(entry)) for queue in others]
             found = [each for each in pair if each is not None]
@@ -208,14 +212,13 @@ class JoinRows(Rows):
     def _drop_unmatched(self, lane: Lane, at: float) -> None:
         """Let go of what has no counterpart any more."""
         dropped = 0
-        for row, queue in enumerate(lane.queues):
+        for row, queue in enumerate(_rows(lane)):
             for entry in tuple(queue):
                 if lane.is_dead or self._can_be_paired(lane, row, entry):
                     continue
                 if self._joining.is_strict:
                     fail_lane(lane, UnmatchedError(self.guardian.id, entry[2].id), at)
                     return
-                _pull(queue, entry)
                 self._drop(lane, entry, at)
                 dropped += 1
         if dropped and lane.open_edges <= 0:
@@ -224,7 +227,7 @@ class JoinRows(Rows):
     def _can_be_paired(self, lane: Lane, row: int, entry: Entry) -> bool:
         source, sequence = _item_of(entry)
         marks = row_marks(lane, source) if self._is_aligned else ()
-        for other, queue in enumerate(lane.queues):
+        for other, queue in enumerate(_rows(lane)):
             if other == row:
                 continue
             if self._is_aligned:
@@ -237,8 +240,12 @@ class JoinRows(Rows):
 
     def _drop(self, lane: Lane, entry: Entry, at: float) -> None:
         guardian = self.guardian
-        forget(lane, entry)
-        entry[2].dropped += 1
+        if _pull(lane.store, entry):
+            lane.depth -= 1  # it was taken from its row long ago
+        else:
+            _pull(lane.queues[entry[2].port], entry)
+            forget(lane, entry)
+            entry[2].dropped += 1
         leave(lane)
         guardian.dropped[UNMATCHED] = guardian.dropped.get(UNMATCHED, 0) + 1
         if guardian.kernel.log is not None:
@@ -330,6 +337,16 @@ def _entries(lane: Lane) -> Iterator[Entry]:
     yield from lane.store
     for queue in lane.queues:
         yield from queue
+
+
+def _rows(lane: Lane) -> Sequence[Iterable[Entry]]:
+    """Return what waits by each in-port in the order of arrival, with what stepped aside."""
+    if not lane.store:
+        return lane.queues
+    rows: list[list[Entry]] = [[] for _ in lane.queues]
+    for entry in sorted(_entries(lane), key=lambda entry: entry[3]):
+        rows[entry[2].port].append(entry)
+    return rows
 
 
 def _item_of(entry: Entry) -> tuple[str, int]:

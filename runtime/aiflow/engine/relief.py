@@ -7,6 +7,9 @@ the join needs. Or a broadcast waits for a row of the join, and what another row
 behind it. Only the join can end that, so it keeps the younger one beside its queue, in the store
 that it declares; when that is full the turn fails, and the error says what to raise.
 
+Or an operator keeps back what the join waits for until the end of the turn, and that cannot come
+while the join is full.
+
 Nothing is moved on a guess. Looked for is a ring: events each of which can go on only after the
 next, and none of which is at work. It is asked for when nothing else is left to do at this moment.
 """
@@ -18,10 +21,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from aiflow.engine.cells import NOTHING, Call, EdgeState, Guardian, Lane, Turn
 from aiflow.engine.delivery import let_in
 from aiflow.engine.joins import JoinRows
-from aiflow.engine.watermarks import pending_upstream, row_marks
+from aiflow.engine.watermarks import Keeper, pending_upstream, row_marks, upstream
 
-#: What can be held: an output in hand, a node with all that it has begun, a turn at a join.
-Held = Call | Guardian | Lane
+#: What can be held: an output in hand, a node with all that it has begun, a turn at a join, what
+#: an operator keeps back.
+Held = Call | Guardian | Lane | Keeper
 
 
 class Relief:
@@ -71,6 +75,7 @@ class Relief:
     def _held(self, lanes: list[Lane]) -> set[Held]:
         """Return all that can go on only after others of the same."""
         held: set[Held] = {lane for lane in lanes if _is_waiting_join(lane)}
+        held.update(Keeper(lane) for lane in lanes if lane.keep_from is not None)
         held.update(guardian for guardian in self._guardians if _may_be_full(guardian))
         calls: list[Call] = [call for guardian in self._guardians for call in guardian.parked]
         calls += [call for lane in lanes for call in lane.calls if _waits_for_others(call)]
@@ -97,6 +102,28 @@ class Relief:
                     yield one
 
 
+def let_sources_read(turns: Iterable[Turn]) -> bool:
+    """Let sources read on that wait until their turn has left the graph, as far as it could go.
+
+    What is left of it waits for its other half, or is kept until more comes, and so for them.
+
+    Returns:
+        Whether there were any.
+    """
+    found = False
+    for turn in turns:
+        if not turn.waiting_sources:
+            continue
+        for lane in turn.lanes.values():
+            if lane.source is not None and lane.source.is_full:
+                lane.source.read_on()
+        waiting, turn.waiting_sources = turn.waiting_sources, []
+        for go_on_reading in waiting:
+            go_on_reading()
+        found = True
+    return found
+
+
 def _is_waiting_join(lane: Lane) -> bool:
     gate = lane.guardian.gate
     return isinstance(gate, JoinRows) and not lane.is_dead
@@ -106,7 +133,8 @@ def _may_be_full(guardian: Guardian) -> bool:
     """Say whether a node may begin no more, now that nothing is left to do at this moment."""
     if guardian.is_source or guardian.is_paused or guardian.is_pumping:
         return False
-    return not guardian.finishing and guardian.claimed is None
+    is_due = any(isinstance(each, Call) for each in guardian.finishing)
+    return not is_due and guardian.claimed is None
 
 
 def _waits_for_others(call: Call) -> bool:
@@ -154,7 +182,13 @@ def _waits_in_vain(lane: Lane, held: set[Held]) -> bool:
     if _may_have_all(lane):
         return lane.guardian in held
     found = _awaited(lane)
-    return bool(found) and all(any(one in held for one in pieces) for pieces in found.values())
+    gate = lane.guardian.gate
+    assert isinstance(gate, JoinRows)
+    # A pair may be made, or be known to be none, although more of its parts would come.
+    is_held = any if gate.takes_all else all
+    return bool(found) and all(
+        bool(pieces) and is_held(one in held for one in pieces) for pieces in found.values()
+    )
 
 
 def _waits_for(each: Held) -> list[Held]:
@@ -163,8 +197,8 @@ def _waits_for(each: Held) -> list[Held]:
         if _may_have_all(each):
             return [each.guardian]
         return [piece for pieces in _awaited(each).values() for piece in pieces]
-    if isinstance(each, Guardian):
-        return list(_begun(each))
+    if isinstance(each, Guardian | Keeper):
+        return list(_begun(each) if isinstance(each, Guardian) else _before(each.lane))
     if each.waits_at is None:
         if _waits_for_its_key(each):
             return [call for call in each.lane.calls if not _waits_for_its_key(call)]
@@ -188,6 +222,22 @@ def _begun(guardian: Guardian) -> Iterator[Held]:
             yield from each.calls
             if each.depth and each is not lane:
                 yield _place(each)
+
+
+def _before(keeper: Lane) -> Iterator[Held]:
+    """Yield all that may still come to a lane; without it there, the end of the turn comes."""
+    for lane in (keeper, *upstream(keeper)):
+        if lane.is_closed:
+            continue
+        if lane in lane.guardian.finishing:
+            yield lane.guardian  # it is asked for what it keeps when a worker is free
+        if lane.source is not None:
+            yield lane.source.hand
+        yield from lane.calls
+        if lane.depth:
+            yield _place(lane)
+        if lane is not keeper and lane.keep_from is not None:
+            yield Keeper(lane)
 
 
 def _place(lane: Lane) -> Held:

@@ -25,7 +25,7 @@ from aiflow.engine.deadlock import find_deadlock
 from aiflow.engine.eventlog import EventLog
 from aiflow.engine.inside import Inside
 from aiflow.engine.outputs import OutputLine, Outputs
-from aiflow.engine.relief import Relief
+from aiflow.engine.relief import Relief, let_sources_read
 from aiflow.engine.snapshots import (
     by_source,
     by_target,
@@ -658,6 +658,9 @@ class Session:
             if kernel.runlist.stack:
                 return
         if kernel.open_calls or not self._conversations.active:
+            return
+        if let_sources_read(self._conversations.turns()):
+            kernel.runlist.wake()  # and look again, if nothing of it has helped
             return
         error = find_deadlock(self._guardians, self._conversations.turns())
         if error is not None:

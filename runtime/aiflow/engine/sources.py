@@ -85,6 +85,15 @@ class Stream:
         """Whether the turn has as many events in the graph as the plan allows."""
         return self._most is not None and self.lane.turn.in_flight >= self._most
 
+    def wait_for_leave(self) -> None:
+        """Read no more until something of the turn has left the graph."""
+        self._most = self.guardian.node.max_in_flight
+        self.lane.turn.waiting_sources.append(self.go_on)
+
+    def read_on(self) -> None:
+        """Read once more, though there is as much in the graph as may be."""
+        self._most = self.lane.turn.in_flight + 1
+
     def make(self, output: Any, at: float) -> tuple[Route, Event] | None:  # noqa: ANN401
         """Return the event for an output and its way; None for a mark, or with nowhere to go."""
         created_at = at
@@ -223,7 +232,7 @@ class PulledStream(Stream):
                 self._close(self.stop_with)
                 return
             if most is not None and turn.in_flight >= most:
-                turn.waiting_sources.append(self.go_on)
+                self.wait_for_leave()
                 return
             asked_at = at
             try:
@@ -407,7 +416,7 @@ class TaskStream(Stream):
         async with closing(self.lane, outputs):
             while not self.stop_with:
                 if self.is_full:
-                    self.lane.turn.waiting_sources.append(self.go_on)
+                    self.wait_for_leave()
                     await self._wait()
                     continue
                 output = await self._ask(outputs)

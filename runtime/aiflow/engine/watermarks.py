@@ -8,6 +8,7 @@ output move them at no cost, and no number has to travel. END is a watermark of 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf
 
 from aiflow.engine.cells import Call, Lane, Turn
@@ -41,12 +42,19 @@ def row_marks(lane: Lane, source: str) -> list[float]:
     return rows
 
 
-def pending_upstream(lane: Lane, source: str, sequence: float) -> list[Lane | Call]:
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """A lane whose operator keeps something back, until more comes or nothing can."""
+
+    lane: Lane
+
+
+def pending_upstream(lane: Lane, source: str, sequence: float) -> list[Lane | Call | Keeper]:
     """Return where the parts of one source event stand that may still come to a lane.
 
     Of what waits it is the lane that it waits in, of what has been begun the call.
     """
-    found: list[Lane | Call] = []
+    found: list[Lane | Call | Keeper] = []
     for before in upstream(lane):
         if before.is_closed:
             continue
@@ -62,6 +70,8 @@ def pending_upstream(lane: Lane, source: str, sequence: float) -> list[Lane | Ca
             event = call.scope.event if call.event is None else call.event
             if (event.source, event.sequence) == (source, sequence):
                 found.append(call)
+        if before.keep_from is not None and before.keep_from <= sequence:
+            found.append(Keeper(before))
     return found
 
 

@@ -7,9 +7,11 @@ from itertools import product
 
 import pytest
 
+from aiflow.compiler.strategies import apply_strategy
 from aiflow.engine.session import Session
 from aiflow.events import Message
 from aiflow.metrics.snapshot import Snapshot
+from aiflow.operators.builtin.aggregate import Aggregate, AggregateParams
 from aiflow.operators.builtin.join import Join, JoinParams
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
@@ -91,8 +93,59 @@ def test_a_store_that_is_full_is_told_with_what_to_raise() -> None:
     snapshot = end_of(meeting(0))
 
     assert snapshot.phase == "failed"
-    assert "node j waits for the rest of what comes over m.out>j.a" in str(snapshot.error)
-    assert "raise its max_parts or queue_capacity" in str(snapshot.error)
+    error = str(snapshot.error)
+    assert "node j still waits for an earlier event when more comes over m.out>j.a" in error
+    assert "raise its max_parts or queue_capacity" in error
+
+
+def test_a_pair_steps_aside_where_a_younger_one_came_first() -> None:
+    """A zip of one source's branches keeps them beside its queue, and pairs none wrongly."""
+    nodes = {
+        "n0": node("stream", ["s0"], 1, 1, 0, 0),
+        "n1": node("filter", ["s0", "n0"], 1, 1, 0, 0),
+        "n3": node("zip", ["n1"], 1, 1, 0, 0),
+    }
+
+    noted = run(GraphSpec({"s0": (2, 0, False)}, nodes, 1, 1, is_droppable=False))
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed", noted.snapshot.error
+
+
+@pytest.mark.parametrize(("parts", "phase"), [(60, "completed"), (3, "failed")])
+def test_what_is_kept_to_the_end_does_not_stop_the_source_for_good(parts: int, phase: str) -> None:
+    """While an aggregate waits for the end, a join stores the other branch, or says it is full."""
+    builder = PlanBuilder(1).source("s", [Message(str(number)) for number in range(50)])
+    builder.operator("g", Aggregate(AggregateParams()), state="serialized")
+    join = Join(JoinParams(mode="all", max_parts=parts))
+    builder.operator("j", join, queue_capacity=4).sink("k", str)
+    builder.chain("s", "g").edge("g", "j.a").edge("s", "j.b").edge("j", "k")
+
+    snapshot = end_of(builder)
+
+    assert snapshot.phase == phase, snapshot.error
+    assert snapshot.bound is not None
+    assert snapshot.max_in_flight <= snapshot.bound
+    if phase == "failed":
+        assert "node j still waits for an earlier event" in str(snapshot.error)
+
+
+def test_a_source_reads_on_where_a_pair_waits_for_it() -> None:
+    """Under `callback` one payload at a time is carried as far as it can go: none hangs."""
+    builder = PlanBuilder(1).source("s", [Message("1"), Message("2")])
+    builder.source("t", [Message("a"), Message("b")])
+    seen: list[str] = []
+    builder.operator("j", Join(JoinParams(mode="zip")), queue_capacity=2)
+    builder.sink("k", lambda joined: seen.append(joined.text))
+    builder.edge("s", "j.a").edge("t", "j.b").edge("j", "k")
+
+    async def go() -> Snapshot:
+        return await Session(apply_strategy(builder.build(), "callback")).run()
+
+    snapshot = run_virtual(go())
+
+    assert snapshot.phase == "completed", snapshot.error
+    assert seen == ["1 a", "2 b"]
 
 
 def test_a_ring_is_ended_while_other_nodes_are_at_work() -> None:

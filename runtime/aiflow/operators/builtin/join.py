@@ -33,8 +33,8 @@ class JoinParams(Params):
         ge=0,
         le=1_000_000,
         title="Parts kept",
-        description="Parts of one conversation that all may keep beside the queue, where one"
-        " branch makes more of a source event than its places hold.",
+        description="Parts of one conversation that may be kept beside the queue, where one branch"
+        " makes more of a source event than its places hold, or is ahead of another for good.",
         json_schema_extra={"x-unit": "events"},
     )
     separator: str = Field(
@@ -59,7 +59,8 @@ class Join(Operator[JoinParams]):
         part of the queue is full.
     Completes when: all its inputs have ended.
     Fails when: one branch makes more parts of a source event than the queue and `max_parts` hold
-        (all), or an event is left over and shall not be (zip).
+        (all), is ahead by more than that of a branch which it keeps waiting itself, or an event
+        is left over and shall not be (zip).
     """
 
     name = "join"
@@ -82,7 +83,7 @@ class Join(Operator[JoinParams]):
 
     def kept_events(self) -> int:
         """Return how many parts one conversation may keep beside the queue."""
-        return self.params.max_parts if self.params.mode == "all" else 0
+        return self.params.max_parts
 
     def process(self, payload: Joined, scope: Scope) -> Joined:
         """Return the parts with their texts."""
