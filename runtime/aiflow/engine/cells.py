@@ -547,6 +547,7 @@ class Lane:
         circle: the rounds of the loop that the node is part of, None elsewhere.
         joins: lanes behind this one that must be told when a watermark may have moved.
         store: in a join, entries that had to make room in their row; part of `depth`.
+        spare: a call that has ended and can be used again, None where there is none.
         quick: an event without outputs can be settled by counting it.
         plain: class of payloads known to be returned bare; `checked`: of the payload last seen
             to be one, in whatever way it was returned.
@@ -585,6 +586,7 @@ class Lane:
         "sequence",
         "service",
         "source",
+        "spare",
         "store",
         "terminal",
         "turn",
@@ -601,6 +603,7 @@ class Lane:
         self.depth = 0
         self.dispatched = 0
         self.calls: dict[Call, None] = {}
+        self.spare: Call | None = None
         self.waiting = 0
         self.open_edges = 0
         self.terminal = Terminal.NONE
@@ -667,6 +670,10 @@ class Later:
 
     def take_over(self, call: Call, at: float) -> None:
         """See to the rest of the call; told once, at once."""
+        raise NotImplementedError
+
+    def suspended(self, lane: Lane, event: Event, spent_s: float, at: float) -> None:
+        """Keep a call for an event that has begun inline, and take that over."""
         raise NotImplementedError
 
 

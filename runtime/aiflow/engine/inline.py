@@ -167,7 +167,7 @@ def _look_closer(
     """
     extra = lane.extra
     if isinstance(out, Later):
-        _suspended(lane, event, out, spent_s, at)
+        out.suspended(lane, event, spent_s, at)
     elif lane.is_dead:
         discard(lane, event, out, at)
     elif (
@@ -226,11 +226,9 @@ def _hand_over(lane: Lane, event: Event, route: Route, payload: Any, at: float) 
     count(lane, event, Settled.PROCESSED, at)
 
 
-def _suspended(lane: Lane, event: Event, later: Later, spent_s: float, at: float) -> None:
+def suspend(lane: Lane, event: Event, later: Later, spent_s: float, at: float) -> None:
     """Keep a call for an event whose operator has begun and goes on later."""
     call = open_call(lane, event, at)
-    # The operator's time is what all its steps take together.
-    lane.service.take_back(spent_s)
     call.spent_s = spent_s
     if lane.guardian.window > 1:
         # It goes on reading its scope while others are at work.

@@ -577,6 +577,8 @@ class Session:
         if kernel is not None and kernel.loop.is_closed() and self._phase not in ENDED:
             self._is_stopping = True
             self._conversations.abandon()
+            for guardian in self._guardians.values():
+                guardian.workers = 0  # nothing more is begun there, whatever is left to end
             self._end(kernel)
 
     async def _close_workers(self, kernel: Kernel) -> None:

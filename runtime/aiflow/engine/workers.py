@@ -1,10 +1,10 @@
-"""Operators that await or block: begun where the event is, finished on a worker task.
+"""Operators that await or block: begun where the event is, finished on a worker.
 
 A coroutine's first step runs inline, as a plain function does, but in the name of one of the
-node's k worker tasks: it finds that task as the current one and runs in that task's context.
-A call that awaits nothing ends there and costs little more than a plain function. One that
-suspends is handed to its worker, which awaits the rest and carries the result on. Async
-iterators and blocking operators are the worker's from their beginning.
+node's k workers: it finds that worker's task as the current one, and its context. A call that
+awaits nothing ends there and costs little more than a plain function. One that suspends is the
+worker's, which takes its further steps and carries the result on. Async iterators and blocking
+operators are the worker's from their beginning.
 
 A cancelled turn cancels the call, never the worker. Blocking operators run in an executor and
 cannot be cancelled: their worker stays busy until the thread comes back.
@@ -13,29 +13,24 @@ cannot be cancelled: their worker stays busy until the thread comes back.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
-import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
 from aiflow.engine.calls import advance, complete, make_event, set_output
-from aiflow.engine.cells import INLINE, NOTHING, Call, Guardian, Kernel, Later, Settled
+from aiflow.engine.cells import INLINE, NOTHING, Call, Event, Guardian, Kernel, Lane, Settled
 from aiflow.engine.closing import closing
 from aiflow.engine.delivery import admit, deliver
 from aiflow.engine.ending import try_close
-from aiflow.engine.inline import InlineRunner, pass_on
+from aiflow.engine.inline import InlineRunner, pass_on, suspend
 from aiflow.engine.retrying import call_failed, end_cancelled
-from aiflow.engine.rolling import can_roll, roll
+from aiflow.engine.rolling import begin_alone, can_roll, end_alone, roll
 from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
+from aiflow.engine.stepping import Stepper, Steps, enter_task, leave_task
 from aiflow.engine.waiting import park
-from aiflow.engine.waking import sleep_until_woken, wake
+from aiflow.engine.waking import sleep_until_woken
 from aiflow.metrics.instruments import FINE_S
-
-# For whoever steps coroutines himself; see "Extending asyncio" in Python's documentation.
-_enter_task: Any = asyncio._enter_task  # noqa: SLF001
-_leave_task: Any = asyncio._leave_task  # noqa: SLF001
 
 
 class WorkerRunner(InlineRunner):
@@ -46,7 +41,6 @@ class WorkerRunner(InlineRunner):
 
     Attributes:
         idle: workers without work, the one to be used next last.
-        unbegun: calls that a worker has been handed and none of whose steps has run.
         coroutine: the operator's own function, where it is one.
     """
 
@@ -55,7 +49,6 @@ class WorkerRunner(InlineRunner):
         self._workers: list[Worker] = []
         self._guardian: Guardian | None = None
         self.idle: list[Worker] = []
-        self.unbegun = 0
         self.coroutine: Callable[..., Coroutine[Any, Any, Any]] | None = None
         self.is_closing = False
 
@@ -83,7 +76,7 @@ class WorkerRunner(InlineRunner):
         """Let idle workers end now, and busy ones after their call."""
         self.is_closing = True
         while self.idle:
-            self.idle.pop().nudge()
+            self.idle.pop().dismiss()
         for worker in self._workers:
             if worker.astray_since is not None and self.is_threaded:
                 worker.task.cancel()  # a thread cannot be ended, but nobody awaits it any more
@@ -112,10 +105,9 @@ class WorkerRunner(InlineRunner):
         self._workers.append(worker)
         return worker
 
-    def _later(self, work: Awaitable[Any]) -> Worker:
+    def _later(self, steps: Steps) -> Worker:
         worker = self._free_worker()
-        worker.take(work, NOTHING)
-        self.unbegun += 1
+        worker.take(steps)
         return worker
 
     def _free_worker(self) -> Worker:
@@ -141,25 +133,18 @@ class WorkerRunner(InlineRunner):
     def _first_step(self, function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
         assert self._guardian is not None
         loop, idle = self._guardian.kernel.loop, self.idle
-        current, enter, quit_ = asyncio.current_task, _enter_task, _leave_task
+        current = asyncio.current_task
 
-        def begin(*args: object) -> Any:  # noqa: ANN401 - whatever the operator returns
+        def begin(payload: Any, scope: Any = NOTHING) -> Any:  # noqa: ANN401 - an operator's own
             worker = idle.pop() if idle else self._free_worker()
-            steps = function(*args)
+            # `finish` is called with a scope alone.
+            steps = function(payload) if scope is NOTHING else function(payload, scope)
             caller = current(loop)
+            if caller is not None:
+                leave_task(loop, caller)
+            enter_task(loop, worker.task)
             try:
-                if caller is worker.task:
-                    waits_for = steps.send(None)
-                else:
-                    if caller is not None:
-                        quit_(loop, caller)
-                    enter(loop, worker.task)
-                    try:
-                        waits_for = worker.context.run(steps.send, None)
-                    finally:
-                        quit_(loop, worker.task)
-                        if caller is not None:
-                            enter(loop, caller)
+                waits_for = worker.context.run(steps.send, None)
             except StopIteration as over:
                 result = over.value
                 if hasattr(result, "__anext__"):
@@ -170,6 +155,10 @@ class WorkerRunner(InlineRunner):
             except BaseException:
                 idle.append(worker)
                 raise
+            finally:
+                leave_task(loop, worker.task)
+                if caller is not None:
+                    enter_task(loop, caller)
             worker.take(steps, waits_for)
             return worker
 
@@ -181,31 +170,24 @@ class WorkerRunner(InlineRunner):
         return _Threaded(result, self.in_thread) if isinstance(result, Iterator) else result
 
 
-class Worker(Later):
-    """One task that finishes the operator's calls, one after the other.
+class Worker(Stepper):
+    """One of a node's k: finishes the operator's calls, one after the other.
 
     Attributes:
-        call: what it is busy with, None while idle; `steps` what it awaits for it.
+        call: what it is busy with, None while idle.
         astray_since: when it was left alone with a call whose time was over, and whose operator
             goes on all the same; None where it was not.
-        task: its task. `context`: that task's context variables.
     """
 
     def __init__(self, runner: WorkerRunner, guardian: Guardian, number: int) -> None:
+        kernel = guardian.kernel
+        super().__init__(kernel.loop, kernel.runlist, f"aiflow worker {guardian.id} {number}")
         self._runner = runner
         self._guardian = guardian
-        self._now = guardian.kernel.now
-        self._work: Awaitable[Any] | None = None
-        self._waits_for: Any = None
-        self._wake: asyncio.Future[None] | None = None
-        self._has_slept = False
+        self._now = kernel.now
         self.call: Call | None = None
-        self.steps: Awaitable[Any] | None = None
         self.astray_since: float | None = None
-        self.context = contextvars.copy_context()
-        guardian.kernel.open_calls += 1  # until it waits for work
-        name = f"aiflow worker {guardian.id} {number}"
-        self.task = guardian.kernel.loop.create_task(self._run(), name=name, context=self.context)
+        self._slice_end = 0.0  # when the step at hand has to give way
 
     @property
     def is_threaded(self) -> bool:
@@ -217,34 +199,37 @@ class Worker(Later):
         """Whether its task ends when the runner closes; else its operator is stuck."""
         return self.call is None and (self.astray_since is None or self.is_threaded)
 
-    def take(self, work: Awaitable[Any], waits_for: object = None) -> None:
-        """Take the rest of a call, which `take_over` tells.
-
-        Args:
-            work: what is to be awaited.
-            waits_for: what it has yielded; `NOTHING` where it has not begun.
-        """
-        self._work, self._waits_for = work, waits_for
+    def take(self, steps: Steps, waits_for: object = NOTHING) -> None:
+        """Take the rest of a call, which `take_over` tells."""
+        self._guardian.kernel.open_calls += 1  # until it is without work
+        super().take(steps, waits_for)
 
     def take_over(self, call: Call, at: float) -> None:
-        """Await the rest of this call, whose operator has just suspended."""
+        """Be told whose rest it has taken."""
         self.call = call
         call.worker = self
         if not call.is_running:
             work(call, at)
-        self.nudge()
 
-    def nudge(self) -> None:
-        """Let the task look for work, if it waits for some."""
-        if self._wake is not None:
-            wake(self._guardian.kernel, self._wake)
+    def suspended(self, lane: Lane, event: Event, spent_s: float, at: float) -> None:
+        """Keep a call for an event whose first step has run inline, and whose rest it has taken."""
+        # The operator's time is what all its steps take together.
+        lane.service.take_back(spent_s)
+        call = begin_alone(lane, event, spent_s, at)
+        if call is None:
+            suspend(lane, event, self, spent_s, at)
+        else:
+            self.call = call
+            call.worker = self
 
     def cancel_call(self) -> None:
         """Cancel what the operator awaits; the worker itself goes on."""
-        if self.call is None or self.is_threaded or self._work is not None:
-            return  # a thread goes on, and its result is discarded; what is not begun is seen
-        if self.task is not asyncio.current_task(self._guardian.kernel.loop):
-            self.task.cancel()
+        if self.call is None:
+            return
+        if self._waits_for is NOTHING:
+            self._error = asyncio.CancelledError()  # it shall not even begin
+        elif not self.is_threaded and self.task is not asyncio.current_task(self._loop):
+            self.task.cancel()  # of a thread the result is discarded
 
     def leave_alone(self, at: float) -> None:
         """Let go of a call whose operator does not end; the worker's place stays taken."""
@@ -261,134 +246,123 @@ class Worker(Later):
         guardian.remeter()
         call.worker = self.call = None
         self.astray_since = at
-
-    async def _run(self) -> None:
-        try:
-            while await self._wait_for_work():
-                await self._finish_call()
-        except Exception as error:  # noqa: BLE001 - a fault of the engine: an operator's is settled
-            self._guardian.kernel.runlist.recover(error, self._guardian)
-        finally:
-            self._guardian.kernel.open_calls -= 1
-
-    async def _wait_for_work(self) -> bool:
-        """Wait to be handed a call; return False when there will be none any more."""
-        kernel = self._guardian.kernel
-        self._has_slept = False
-        while self._work is None:
-            if self._runner.is_closing:
-                return False
-            self._wake = kernel.loop.create_future()
-            try:
-                await sleep_until_woken(kernel, self._wake)
-            except asyncio.CancelledError:
-                # An operator may have asked for its own task's end in its first step.
-                if self._work is None:
-                    raise
-            finally:
-                self._wake = None
-            self._has_slept = True
-        return True
-
-    async def _finish_call(self) -> None:
-        """Await the rest of a call and carry on what comes of it; and so the queue behind it."""
-        call = self.call
-        assert call is not None
-        guardian, runlist, now = self._guardian, self._guardian.kernel.runlist, self._now
-        function = self._runner.coroutine if can_roll(guardian) else None
-        slice_end = now() + runlist.quantum
-        try:
-            result = await self._rest_of(call)
-            while function is not None and self.astray_since is None:
-                at = now()
-                if at >= slice_end:
-                    break
-                runlist.is_running = True
-                runlist.deadline = at + runlist.quantum
-                if not roll(guardian, call, result, at):
-                    runlist.is_running = False
-                    break
-                event = call.event
-                self.steps = steps = function(event.payload, call.scope)  # type: ignore[union-attr]
-                if runlist.stack or guardian.waiters:
-                    result = await self._among_others(call, steps, at)
-                else:
-                    runlist.end()
-                    result = await steps
-            if type(result) is not call.lane.plain and hasattr(result, "__anext__"):
-                await self._carry_out(call, result)
-                result = None
-        except BaseException as error:  # noqa: BLE001 - the border: whatever an operator raises
-            if self.astray_since is None:
-                self._rest()
-                self._raised(call, error)
-            else:
-                self._come_back(error)
-        else:
-            if self.astray_since is None:
-                self._rest()
-                self._returned(call, result)
-            else:
-                self._come_back(None)
-
-    async def _among_others(self, call: Call, steps: Coroutine[Any, Any, Any], at: float) -> Any:  # noqa: ANN401 - whatever an operator returns
-        """Begin a call behind what is downstream of it, and before those who waited for its place.
-
-        That is the order of the long way, which a run takes when it is looked at.
-        """
-        guardian, runlist = self._guardian, self._guardian.kernel.runlist
-        try:
-            if runlist.stack:
-                runlist.drain()
-            if guardian.waiters:
-                admit(guardian, at)
-            if call.is_cancelled:
-                steps.close()
-                raise asyncio.CancelledError
-            waits_for = steps.send(None)
-        except StopIteration as over:
-            return over.value
-        finally:
-            runlist.end()
-        return await _resumed(steps, waits_for, gives_way=True)
-
-    async def _rest_of(self, call: Call) -> Any:  # noqa: ANN401 - whatever an operator returns
-        """Return what an operator returns of which the beginning has run inline."""
-        await self._begin()
-        waits_for, self._work, self._waits_for = self._waits_for, None, None
-        if call.is_cancelled:
-            return await _resumed(self.steps, None, asyncio.CancelledError())
-        return await _resumed(self.steps, waits_for, gives_way=not self._has_slept)
-
-    async def _begin(self) -> None:
-        """Wait, so that calls of which nothing has run begin in the order in which they came."""
-        self.steps = self._work
         if self._waits_for is NOTHING:
-            if self._runner.unbegun > 1:
-                await asyncio.sleep(0)
-            self._runner.unbegun -= 1
-            self._waits_for = None
-            self._has_slept = True
+            self._error = asyncio.CancelledError()
 
-    def _rest(self) -> None:
-        """Be there for the next call, which may come before this one's result has left."""
-        self.call = self.steps = self._work = None
-        self._runner.idle.append(self)
+    def _returned(self, result: Any, ended: int) -> Steps | None:  # noqa: ANN401
+        call = self.call
+        if call is None:
+            self._come_back(None)
+            return None
+        guardian, runlist = self._guardian, self._runlist
+        if type(result) is not call.lane.plain and hasattr(result, "__anext__"):
+            return self._carry_out(call, result)
+        runner = self._runner
+        at = self._now()
+        runlist.is_running = True
+        runlist.deadline = at + runlist.quantum
+        function = runner.coroutine
+        has_next: bool | None = None
+        if function is not None and self._may_roll(at, ended):
+            if guardian.window == 1:
+                has_next = end_alone(guardian, call, result, at, runner.idle)
+            else:
+                has_next = roll(guardian, call, result, at) or None
+        if has_next is False:
+            if runlist.stack:
+                runlist.end()
+            else:
+                runlist.is_running = False
+        elif has_next:
+            event = call.event
+            following = function(event.payload, call.scope)  # type: ignore[union-attr, misc]
+            if runlist.stack or guardian.waiters:
+                self._see_to_others(at)
+            if not call.is_cancelled:
+                return following
+            following.close()
+            self._rest()
+            self._raised(call, asyncio.CancelledError(), is_ended=False)
+        else:
+            self._rest()
+            self._left(call, result, at)
+        self._ceased()
+        return None
+
+    def _may_roll(self, at: float, rolled: int) -> bool:
+        """Say whether a further event may be taken in this step, as far as it knows."""
+        if rolled:
+            return at < self._slice_end and rolled < self._runlist.limit
+        self._slice_end = at + self._runlist.quantum
+        return can_roll(self._guardian) and not self._runner.is_closing
+
+    def _see_to_others(self, at: float) -> None:
+        """Do what comes before the next event's beginning, and list what comes after it.
+
+        First what is downstream and what may leave behind it; then who waited for the place is
+        let in. That is the order of the long way, which a run takes when it is looked at.
+        """
+        guardian, stack = self._guardian, self._runlist.stack
+        has_pump, guardian.is_pumping = guardian.is_pumping, True
+        if stack:
+            self._runlist.drain()
+        if guardian.waiters:
+            admit(guardian, at)
+        guardian.is_pumping = has_pump
+        is_due = guardian.finishing or (guardian.depth and guardian.opened < guardian.workers)
+        if is_due and not has_pump:
+            guardian.is_pumping = True
+            stack.insert(0, (self._runner.pump, guardian, None))
+
+    def _failed(self, error: BaseException) -> None:
+        call = self.call
+        if call is None:
+            self._come_back(error)
+        else:
+            # Asked from outside to end, as a loop does with all tasks when it closes. A
+            # CancelledError that nobody asked for is an operator's failure like any other.
+            is_ended = isinstance(error, asyncio.CancelledError) and self.task.cancelling() > 0
+            self._rest(is_over=is_ended and not call.is_cancelled)
+            self._raised(call, error, is_ended=is_ended)
+            self._ceased()
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise error
+
+    def _broken(self, fault: BaseException) -> None:
+        self.steps = None
+        self.dismiss()
+        self._runlist.recover(fault, self._guardian)
+
+    def _rest(self, *, is_over: bool = False) -> None:
+        """Be there for the next call, which may come before this one's result has left.
+
+        Args:
+            is_over: its task is to end, and it takes no further call.
+        """
+        self.call = self.steps = None
+        if is_over or self._runner.is_closing:
+            self.dismiss()
+        else:
+            self._runner.idle.append(self)
+
+    def _ceased(self) -> None:
+        """Be without work, or busy with the next; what was at hand is seen to."""
+        kernel = self._guardian.kernel
+        kernel.open_calls -= 1
+        if not kernel.open_calls:
+            self._runlist.look_around()
 
     def _come_back(self, error: BaseException | None) -> None:
         """Be there again; what the operator has come to is nobody's any more."""
         is_ended = self._runner.is_closing and isinstance(error, asyncio.CancelledError)
         if not is_ended:
-            while self.task.cancelling():
-                self.task.uncancel()
+            self.forget_cancels()
         self._count_astray(self._now())
         self._rest()
-        guardian, runlist = self._guardian, self._guardian.kernel.runlist
-        runlist.begin()
-        go_on(guardian)
-        runlist.end()
-        if error is not None and (is_ended or isinstance(error, KeyboardInterrupt | SystemExit)):
-            raise error
+        self._runlist.begin()
+        go_on(self._guardian)
+        self._runlist.end()
+        self._ceased()
 
     def _count_astray(self, at: float) -> None:
         """Give the worker's place back; what its operator took counts as time at work."""
@@ -402,10 +376,9 @@ class Worker(Later):
         guardian.service.sum_s += at - since
         guardian.remeter()
 
-    def _returned(self, call: Call, result: Any) -> None:  # noqa: ANN401
+    def _left(self, call: Call, result: Any, at: float) -> None:  # noqa: ANN401
         """Carry on what the operator returned."""
         lane = call.lane
-        at = self._now()
         has_pump = self._begin_end(call, at)
         if call.is_cancelled:
             self._end_cancel(call, at)
@@ -504,28 +477,21 @@ class Worker(Later):
         if lane.open_edges <= 0:
             try_close(lane)
 
-    def _raised(self, call: Call, error: BaseException) -> None:
+    def _raised(self, call: Call, error: BaseException, *, is_ended: bool) -> None:
         at = self._now()
         has_pump = self._begin_end(call, at)
         call.lane.extra = None
-        # Asked from outside to end, as a loop does with all tasks when it closes. A
-        # CancelledError that nobody asked for is an operator's failure like any other.
-        was_cancelled = call.is_cancelled
-        is_ended = isinstance(error, asyncio.CancelledError) and bool(self.task.cancelling())
-        if was_cancelled:
+        if call.is_cancelled:
             self._end_cancel(call, at)
         elif is_ended:
             settle(call, Settled.CANCELLED, at)
         elif not call.is_settled:
             call_failed(call, error, at)
         self._end_end(has_pump)
-        if isinstance(error, KeyboardInterrupt | SystemExit) or (is_ended and not was_cancelled):
-            raise error
 
     def _end_cancel(self, call: Call, at: float) -> None:
         """Settle a cancelled call; the cancellation was the call's, not this task's."""
-        while self.task.cancelling():
-            self.task.uncancel()
+        self.forget_cancels()
         end_cancelled(call, at)
 
     async def _carry_out(self, call: Call, outputs: AsyncIterator[Any]) -> None:
@@ -554,35 +520,6 @@ class Worker(Later):
 
 async def _returned(result: Any) -> Any:  # noqa: ANN401 - whatever an operator returned
     return result
-
-
-@types.coroutine
-def _resumed(
-    steps: Any,  # noqa: ANN401 - a coroutine, begun or not
-    waits_for: Any,  # noqa: ANN401 - what it has yielded: a future, or None to be called again
-    error: BaseException | None = None,
-    *,
-    gives_way: bool = False,
-) -> Generator[Any, Any, Any]:
-    """Go on with a coroutine that has yielded; first of all raise an error in it, if given."""
-    while True:
-        if error is not None:
-            try:
-                waits_for, error = steps.throw(error), None
-            except StopIteration as over:
-                return over.value
-        if waits_for is None and not gives_way:
-            # It gave way for a moment, which has passed; or has not begun.
-            return (yield from steps)
-        try:
-            yield waits_for
-        except GeneratorExit:
-            steps.close()
-            raise
-        except BaseException as raised:  # noqa: BLE001 - handed on to whom it is for
-            error = raised
-        else:
-            return (yield from steps)
 
 
 class _Threaded:
