@@ -36,6 +36,12 @@ KINDS = (
 #: Kinds that bring branches together, or send back what they get. Joins wait for whatever an
 #: operator may still emit, so none that keeps things without saying so is among them.
 FLOW_KINDS = (*(kind for kind in KINDS if kind != "keep"), "join", "join", "loop", "loop")
+#: The same, with pairs, and with an operator that says what it keeps until the end.
+PAIR_KINDS = (*FLOW_KINDS, "zip", "zip", "zip", "hold")
+#: Kinds with a port for each node before them.
+JOINS = ("join", "zip")
+#: Kinds that have one worker.
+KEEPERS = ("keep", "hold")
 #: Parts that a join may keep: more than any of these graphs makes of one event.
 MOST_PARTS = 1_000
 #: Events of one item that may have come back to a loop and wait: as many as are begun at once.
@@ -156,8 +162,30 @@ class GraphSpec:
 
     def workers(self, name: str) -> int:
         """Return how many workers a node has."""
-        is_one = self.nodes[name].kind == "keep" or name in self.commits
+        is_one = self.nodes[name].kind in KEEPERS or name in self.commits
         return 1 if is_one else self.nodes[name].workers
+
+    def carried(self, name: str) -> set[str]:
+        """Return the sources that reach a node."""
+        if name in self.sources:
+            return {name}
+        return set().union(*(self.carried(before) for before, _ in self.nodes[name].before))
+
+    def pairs_by_arrival(self, name: str) -> bool:
+        """Say whether a zip cannot know what belongs together."""
+        node = self.nodes[name]
+        first, *others = (self.carried(before) for before, _ in node.before)
+        return node.kind == "zip" and any(each != first for each in others)
+
+    def is_behind_chance(self, name: str) -> bool:
+        """Say whether what a node gets depends on what came first somewhere."""
+        if name in self.sources:
+            return False
+        return any(
+            self.is_behind_chance(before)
+            or (before in self.nodes and self.pairs_by_arrival(before))
+            for before, _ in self.nodes[name].before
+        )
 
     def sinks(self) -> list[str]:
         """Return the nodes that nothing comes after."""
@@ -255,7 +283,7 @@ def graphs(
 
 def _may_commit(nodes: dict[str, NodeSpec]) -> list[str]:
     """Return the nodes that may be transactional: a join has one place for one before it."""
-    joined = {name for node in nodes.values() if node.kind == "join" for name, _ in node.before}
+    joined = {name for node in nodes.values() if node.kind in JOINS for name, _ in node.before}
     several = ("list", "wait_list", "generator", "stream", "emit")
     return [
         name
@@ -299,7 +327,7 @@ def _tunings(
         member = draw(st.sampled_from(sorted(members)))
         # A join keeps a place at each port for each conversation, so its queue stays.
         if (nodes[node].kind, member) != ("keep", "workers") and nodes[node].kind not in (
-            *("join", "loop"),
+            *(*JOINS, "loop"),
         ):
             tunings.append((draw(st.integers(1, 40)), node, {member: draw(members[member])}))
     return tuple(tunings)
@@ -340,6 +368,14 @@ def whole(texts: Iterable[str]) -> list[str]:
     return [joined(parts) for parts in items.values()]
 
 
+def paired(ports: Iterable[Iterable[str]]) -> list[str]:
+    """Return the texts that a zip makes of what comes by each port: for each pair, whose it is."""
+    first, *others = (Counter(map(item_of, texts)) for texts in ports)
+    for other in others:
+        first &= other
+    return list(first.elements())
+
+
 def rounds(text: str) -> int:
     """Return how often a loop sends a text back before it lets it go."""
     return sum(map(ord, text)) % 4
@@ -357,6 +393,8 @@ def expected(spec: GraphSpec) -> dict[str, Counter[str]]:
             inputs = [text for before, _ in node.before for text in made[before]]
             if node.kind == "join":
                 inputs = whole(inputs)
+            elif node.kind == "zip":
+                inputs = paired(made[before] for before, _ in node.before)
             elif node.kind == "loop":
                 back = f"~{name}"
                 seen[name].update(
@@ -684,7 +722,7 @@ def _plan(noted: Run) -> Any:
     for name, node in spec.nodes.items():
         _add(builder, name, node, noted, payload)
         for port, (before, overflow) in zip("ab", node.before, strict=False):
-            builder.edge(before, f"{name}.{port}" if node.kind == "join" else name, overflow)
+            builder.edge(before, f"{name}.{port}" if node.kind in JOINS else name, overflow)
         if node.kind == "loop":
             builder.edge(f"{name}.again", name, feedback=Feedback(node.workers, RETURNS, 99))
     letters = [name for name, retry in spec.retries.items() if retry.then == "dead_letter"]
@@ -719,7 +757,7 @@ def _source(
 
 def _queue(node: NodeSpec, spec: GraphSpec) -> int:
     """Return a queue capacity that has the places which its kind needs."""
-    if node.kind == "join":
+    if node.kind in JOINS:
         return node.queue_capacity * len(node.before) * spec.conversations
     places = node.queue_capacity
     if any(before in spec.commits and how is None for before, how in node.before):
@@ -751,10 +789,10 @@ def _policy(name: str, node: NodeSpec, spec: GraphSpec) -> dict[str, Any]:
         return made | {"state_mode": "transactional", "state": list}
     if name in spec.keys:
         return made | {"state_mode": "partitioned", "partition_key": spec.keys[name]}
-    return made | {"state_mode": "serialized" if node.kind == "keep" else "stateless"}
+    return made | {"state_mode": "serialized" if node.kind in KEEPERS else "stateless"}
 
 
-def _process(  # noqa: C901, PLR0915 - one small function for each kind
+def _process(  # noqa: C901, PLR0911, PLR0915 - one small function for each kind
     name: str, node: NodeSpec, noted: Run, payload: Any
 ) -> tuple[Any, dict[str, Any]]:
     def outputs(text: str) -> list[Any]:
@@ -817,6 +855,25 @@ def _process(  # noqa: C901, PLR0915 - one small function for each kind
     def tells(scope: Scope) -> list[Any]:
         return list(scope.state)
 
+    def holds(item: Any, scope: Scope) -> None:
+        keeps(item, scope)
+        held = scope.state
+        held[-1] = (scope.sequence, scope.place(), held[-1])
+        scope.keep_from(min(sequence for sequence, _, _ in held))
+
+    def lets_go(scope: Scope) -> Iterator[Any]:
+        left = sorted(scope.state, key=lambda each: each[0], reverse=True)
+        while left:
+            sequence, place, output = left.pop()
+            scope.keep_from(sequence)
+            scope.stand_at(place)
+            yield output
+        scope.keep_from(None)
+
+    def zips(item: Joined, scope: Scope) -> Any:
+        texts = [part.text for parts in item.parts.values() for part in parts]
+        return plain(payload(item_of(texts[0])), scope)
+
     def joins(item: Joined, scope: Scope) -> Any:
         texts = [part.text for parts in item.parts.values() for part in parts]
         return plain(payload(joined(texts)), scope)
@@ -835,6 +892,11 @@ def _process(  # noqa: C901, PLR0915 - one small function for each kind
     if node.kind == "join":
         joining = Joining("all", max_parts=MOST_PARTS)
         return joins, {"inputs": ("a", "b"), "joining": joining, "kept": MOST_PARTS}
+    if node.kind == "zip":
+        joining = Joining("zip", max_parts=MOST_PARTS)
+        return zips, {"inputs": ("a", "b"), "joining": joining, "kept": MOST_PARTS}
+    if node.kind == "hold":
+        return holds, {"finish": lets_go, "state": list, "kept": 40}
     if node.kind == "loop":
         return loops, {"outputs": ("out", "again")}
     if node.kind == "keep":

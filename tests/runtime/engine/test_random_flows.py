@@ -9,6 +9,7 @@ from hypothesis import given
 
 from tests.runtime.engine.random_graphs import (
     FLOW_KINDS,
+    PAIR_KINDS,
     GraphSpec,
     check_books,
     expected,
@@ -36,6 +37,39 @@ def test_joins_and_loops_get_exactly_what_the_graph_makes(spec: GraphSpec) -> No
 @many(120)
 def test_a_cancel_or_failure_leaves_nothing_in_a_join_or_loop(spec: GraphSpec) -> None:
     """No event, task, credit or second end; the books are even."""
+    noted = run(spec)
+
+    check_books(noted)
+    assert "active" not in noted.snapshot.conversations.values()
+
+
+@given(graphs(kinds=PAIR_KINDS))
+@many(150)
+def test_pairs_are_those_of_the_graph_whatever_is_ahead_of_what(spec: GraphSpec) -> None:
+    """A zip of one source's branches never stands in a ring; one by arrival says so if it does."""
+    noted = run(spec)
+
+    check_books(noted)
+    if noted.snapshot.phase == "failed":
+        assert any(map(spec.pairs_by_arrival, spec.nodes)), noted.snapshot.error
+        assert "deadlock: " in str(noted.snapshot.error)
+        return
+    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
+    for (node, _), texts in noted.called.items():
+        called[node].update(texts)
+    told = [
+        name
+        for name in spec.nodes
+        if not spec.pairs_by_arrival(name) and not spec.is_behind_chance(name)
+    ]
+    wanted = expected(spec)
+    assert {name: called[name] for name in told} == {name: wanted[name] for name in told}
+
+
+@given(graphs(kinds=PAIR_KINDS, blocks_only=False, with_failures=True, with_cancels=True))
+@many(100)
+def test_whatever_is_kept_or_paired_every_turn_ends(spec: GraphSpec) -> None:
+    """Drops, failures and cancels beside pairs and stores: nothing hangs, the books are even."""
     noted = run(spec)
 
     check_books(noted)
