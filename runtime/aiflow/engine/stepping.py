@@ -99,6 +99,8 @@ class Stepper(Later):
                 if result is NOTHING:
                     self._wait(waits_for)
                     return
+                if task.cancelling():
+                    self.forget_cancels()
                 following = self._returned(result, ended)
                 if following is None:
                     return

@@ -147,6 +147,8 @@ class WorkerRunner(InlineRunner):
                 waits_for = worker.context.run(steps.send, None)
             except StopIteration as over:
                 result = over.value
+                if worker.task.cancelling():
+                    worker.forget_cancels()
                 if hasattr(result, "__anext__"):
                     worker.take(_returned(result))
                     return worker
