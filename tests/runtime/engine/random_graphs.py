@@ -29,6 +29,7 @@ from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import Emit, Joining, NextTurn
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
+from tests.runtime.engine.random_effects import Effects, EffectSpec, points_of
 
 KINDS = (
     "pass", "filter", "list", "generator", "emit", "wait", "wait_list", "stream", "timed", "keep",
@@ -157,6 +158,12 @@ class GraphSpec:
     retries: dict[str, RetrySpec] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     commits: frozenset[str] = frozenset()
+    #: Node -> its barrier, where its effects are speculative.
+    effects: dict[str, EffectSpec] = field(default_factory=dict)
+    #: Node -> bytes that may wait in its queue.
+    most_bytes: dict[str, int] = field(default_factory=dict)
+    #: Hundredths of a second that each conversation has, None for any time.
+    deadline: int | None = None
     #: Key by which the loop's ready callbacks are shuffled, None where they run as they came.
     shuffle: int | None = None
 
@@ -193,6 +200,7 @@ class GraphSpec:
         return [name for name in self.nodes if name not in before]
 
 
+_BARRIER = st.builds(EffectSpec, st.integers(1, 4), st.none() | st.integers(1, 5))
 _HOLD = st.tuples(st.integers(1, 40), st.integers(0, 9), st.integers(1, 9), st.integers(0, 3))
 
 
@@ -210,6 +218,9 @@ def graphs(
     with_retries: bool = False,
     with_keys: bool = False,
     with_commits: bool = False,
+    with_effects: bool = False,
+    with_bytes: bool = False,
+    with_deadlines: bool = False,
     thens: tuple[str, ...] = ("skip", "dead_letter"),
     kinds: tuple[str, ...] = KINDS,
 ) -> GraphSpec:
@@ -277,6 +288,13 @@ def graphs(
         if with_keys
         else {},
         commits=commits,
+        effects={name: draw(_BARRIER) for name in nodes if draw(st.booleans())}
+        if with_effects
+        else {},
+        most_bytes={name: draw(st.integers(1, 200)) for name in nodes if draw(st.booleans())}
+        if with_bytes
+        else {},
+        deadline=draw(st.none() | st.integers(1, 20)) if with_deadlines else None,
         shuffle=draw(st.none() | st.integers(0, 255)),
     )
 
@@ -480,12 +498,23 @@ class Run:
     waited_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     #: What each node held when it was last looked at: (queue, begun, at workers).
     left_over: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    effects: Effects = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the books of effects."""
+        before = {name: node.before for name, node in self.spec.nodes.items()}
+        points = points_of(before, set(self.spec.effects))
+        self.effects = Effects(self.spec.effects, points, self.faults)
 
     def note(self, line: str) -> None:
         """Read one line of the event log."""
         record = msgspec.json.decode(line)
         self.log.append(record)
         if record["record"] == "tuned":
+            return
+        if record["record"] in ("effect", "settled"):
+            self.effects.note(record)
+        if record["record"] == "effect":
             return
         place = (record["node"], record["conversation"])
         here = (*place, record["turn"])
@@ -536,6 +565,8 @@ class Run:
         """Fail a try that is to fail; return whether it is to hang instead."""
         if scope.attempt == 1:
             self.begun[node, scope.conversation].append(text)
+        if node in self.spec.effects:
+            self.effects.defer(node, text, scope)
         if node in self.spec.commits:
             here = (node, scope.conversation, scope.turn)
             self.states[here].append((list(scope.state), text))
@@ -651,7 +682,13 @@ def run(spec: GraphSpec) -> Run:
 
 
 async def _run(noted: Run) -> None:
-    noted.session = Session(_plan(noted), seed=1, log=noted.note if noted.spec.is_logged else None)
+    deadline = noted.spec.deadline
+    noted.session = Session(
+        _plan(noted),
+        seed=1,
+        log=noted.note if noted.spec.is_logged else None,
+        conversation_deadline_s=None if deadline is None else deadline * 0.01,
+    )
     task = asyncio.current_task()
     before = asyncio.all_tasks()
     _watch_time(noted)
@@ -782,7 +819,9 @@ def _add(builder: PlanBuilder, name: str, node: NodeSpec, noted: Run, payload: A
 
 
 def _policy(name: str, node: NodeSpec, spec: GraphSpec) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    made: dict[str, Any] = {"max_bytes": spec.most_bytes.get(name)}
+    if name in spec.effects:
+        made |= spec.effects[name].policy()
     if name in spec.retries:
         made["retry"] = spec.retries[name].policy()
     if name in spec.commits:
@@ -919,6 +958,7 @@ def check_books(noted: Run) -> None:
     assert noted.faults == []
     assert noted.late == []
     assert snapshot.in_flight == 0
+    noted.effects.check({name: node.effects for name, node in snapshot.nodes.items()})
     bound = snapshot.bound
     # A bound that was lowered in mid-run says nothing of what there was before.
     assert bound is None or noted.spec.tunings or snapshot.max_in_flight <= bound

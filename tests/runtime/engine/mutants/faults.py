@@ -10,6 +10,7 @@ _CANCEL = "test_a_cancelled_turn_is_over_at_once_and_leaves_nothing"
 _TRIES = "test_tries_neither_lose_nor_double_an_event"
 _FLOWS = "test_joins_and_loops_get_exactly_what_the_graph_makes"
 _KEYS = "test_keys_keep_their_order_and_go_on_beside_each_other"
+_EFFECTS = "test_each_effect_comes_once_or_is_undone_once"
 _BEGINS = "test_every_try_begins_with_what_was_committed_before_it"
 
 MUTANTS = (
@@ -374,6 +375,30 @@ MUTANTS = (
         "one that hangs holds its place for good",
         _TRIES,
         (("timeouts:time_is_up", "if trial.over is None:", "if True:"),),
+    ),
+    Mutant(
+        "a place at a barrier is not given back",
+        "after some effects all others are thrown away",
+        "test_what_is_used_is_committed_and_nothing_else",
+        (("speculation:Speculation._give_back", "self._taken[place] -= 1", "pass"),),
+    ),
+    Mutant(
+        "a failed try keeps its effects",
+        "what was tried twice is ordered twice",
+        _EFFECTS,
+        (
+            (
+                "speculation:Speculation.retried",
+                "each.event is event, ROLLED_BACK",
+                "each.event is event, COMMITTED",
+            ),
+        ),
+    ),
+    Mutant(
+        "an effect that waits too long is undone and waits on",
+        "it is undone and done (agents-js 2059)",
+        _EFFECTS,
+        (("speculation:Speculation._part", "items[item] = left", "items[item] = left + found"),),
     ),
     # Law 12: state
     Mutant(

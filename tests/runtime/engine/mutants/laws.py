@@ -23,8 +23,8 @@ GRAPHS = 40
 MOST_TURNS, MOST_SECONDS = 50_000, 100_000.0
 
 _MODULES = (
-    "random_graphs", "random_flows", "cancel_modes", "conformance", "feedback", "order", "queues",
-    "retries", "sessions", "turns", "watermarks",
+    "random_graphs", "random_flows", "random_effects", "cancel_modes", "conformance", "feedback",
+    "order", "queues", "retries", "sessions", "turns", "watermarks",
 )  # fmt: skip
 
 Law = Callable[[], object]
