@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,10 @@ def documented_app(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Any:
     return names["app"]
 
 
-async def scene(monkeypatch: pytest.MonkeyPatch, folder: Path, logged: Any) -> None:
-    """Ask the handler, attach to its run, tune it, and walk away."""
+async def scene(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, printed: pytest.CaptureFixture[str]
+) -> str:
+    """Ask the handler, attach to its run, tune it, walk away, and return what it printed."""
     provider = Provider()
     async with await asyncio.start_server(provider.serve, "127.0.0.1", 0) as model:
         write_graph(folder, model.sockets[0].getsockname()[1])
@@ -36,7 +37,8 @@ async def scene(monkeypatch: pytest.MonkeyPatch, folder: Path, logged: Any) -> N
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET /watched?prompt=Why HTTP/1.1\r\nhost: localhost\r\n\r\n")
             await reader.readuntil(b"word")
-            (address,) = re.findall(r"aiflow attach (\S+)", logged.text)
+            told = printed.readouterr().out
+            (address,) = re.findall(r"aiflow attach (\S+)", told)
             async with aiflow.remote.connect(address, TOKEN) as run:
                 assert (await run.snapshot()).phase == "running"
                 tuning = await run.tune("screen", queue_capacity=2)
@@ -46,15 +48,15 @@ async def scene(monkeypatch: pytest.MonkeyPatch, folder: Path, logged: Any) -> N
                 # The block that serves is left before the one that runs.
                 while run.is_open:
                     await run.snapshot()
+    return told + printed.readouterr().out
 
 
 def test_the_run_of_one_request_is_tuned_from_outside(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The documented handler serves its run for as long as its client reads."""
     monkeypatch.setenv("AIFLOW_TOKEN", TOKEN)
 
-    with caplog.at_level(logging.INFO):
-        asyncio.run(scene(monkeypatch, tmp_path, caplog))
+    printed = asyncio.run(scene(monkeypatch, tmp_path, capsys))
 
-    assert TOKEN not in caplog.text
+    assert TOKEN not in printed
