@@ -32,7 +32,12 @@ def came_late(lane: Lane, event: Event, spent_s: float, at: float) -> None:
     raised(lane, event, timeout_of(lane.guardian, spent_s), spent_s, at)
 
 
-def discard(lane: Lane, event: Event, out: Any, at: float) -> None:  # noqa: ANN401
+def discard(
+    lane: Lane,
+    event: Event,
+    out: Any,  # noqa: ANN401 - whatever an operator returned
+    at: float,
+) -> None:
     """Settle an event whose turn ended while its operator was at work."""
     lane.extra = None
     if hasattr(out, "__next__"):

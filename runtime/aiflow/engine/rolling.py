@@ -61,7 +61,7 @@ def begin_alone(lane: Lane, event: Event, spent_s: float, at: float) -> Call | N
 def end_alone(  # noqa: C901, PLR0912, PLR0915 - every event pays for each call
     guardian: Guardian,
     call: Call,
-    result: Any,  # noqa: ANN401
+    result: Any,  # noqa: ANN401 - whatever an operator returns
     at: float,
     idle: list[Any],
 ) -> bool | None:
@@ -99,7 +99,7 @@ def end_alone(  # noqa: C901, PLR0912, PLR0915 - every event pays for each call
     target = route.lane  # type: ignore[union-attr] # a plain class was seen: there is one
     if target is None:
         return None
-    edge = route.edge  # type: ignore[union-attr]
+    edge = route.edge  # type: ignore[union-attr] # set together with route.lane
     receiver = target.guardian
     event: Event = call.event  # type: ignore[assignment] # a `finish` has no plain class
     free = receiver.free
@@ -108,7 +108,7 @@ def end_alone(  # noqa: C901, PLR0912, PLR0915 - every event pays for each call
         or target.waiting
         or target.is_shut
         or receiver.gate is not None
-        or not receiver.may_queue(target, edge, event)  # type: ignore[arg-type]
+        or not receiver.may_queue(target, edge, event)  # type: ignore[arg-type] # as above
     ):
         return None
 
@@ -154,8 +154,8 @@ def end_alone(  # noqa: C901, PLR0912, PLR0915 - every event pays for each call
         guardian.processed += 1
         guardian.emitted += 1
         guardian.blocked.fine += 1
-        edge.appended += 1  # type: ignore[union-attr]
-        append(target, edge, output, at)  # type: ignore[arg-type]
+        edge.appended += 1  # type: ignore[union-attr] # as above
+        append(target, edge, output, at)  # type: ignore[arg-type] # as above
     if turn.waiting_sources:
         waiting, turn.waiting_sources = turn.waiting_sources, []
         for go_on_reading in waiting:
