@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Generator, Mapping
-from types import TracebackType
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import msgspec
 
@@ -21,6 +20,7 @@ from aiflow.errors import RemoteError, reason_of
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.remote import tokens
 from aiflow.remote.addresses import address_of, written
+from aiflow.remote.lifetime import Lifetime
 from aiflow.remote.wire import MOST_ANSWER, VERSION, T, decode, encode, read_line
 
 #: Seconds in which an answer must come; a run answers at once unless something blocks its loop.
@@ -34,7 +34,7 @@ class Goodbye(msgspec.Struct):
     outputs: list[OutputLine]
 
 
-class Client:
+class Client(Lifetime):
     """A connection to a served session; `connect` makes it.
 
     An async context manager, or to be awaited for its start and closed with `close`. One call
@@ -57,23 +57,6 @@ class Client:
         self._has_parted = False
         self.graph = ""
         self.last: Snapshot | None = None
-
-    def __await__(self) -> Generator[Any, None, Client]:
-        """Connect, and return the client."""
-        return self._start().__await__()
-
-    async def __aenter__(self) -> Client:
-        """Connect."""
-        return await self._start()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        await self.close()
 
     @property
     def is_open(self) -> bool:
@@ -189,7 +172,7 @@ class Client:
         """Cancel one turn of a conversation, or all of it; False where it had ended already."""
         return bool(await self._call("cancel", conversation=conversation, turn=turn))
 
-    async def _start(self) -> Client:
+    async def _start(self) -> Self:
         token = tokens.find_token(self._port) if self._token is None else self._token
         try:
             async with asyncio.timeout(PATIENCE_S):

@@ -11,10 +11,9 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -24,6 +23,7 @@ from aiflow.errors import AiFlowError, RemoteError
 from aiflow.remote import tokens
 from aiflow.remote.addresses import cannot_listen, listening_address, written
 from aiflow.remote.desk import Desk
+from aiflow.remote.lifetime import Lifetime
 from aiflow.remote.wire import (
     MOST_HELLO,
     MOST_REQUEST,
@@ -49,7 +49,7 @@ _REST = 4
 _log = logging.getLogger(__name__)
 
 
-class Server:
+class Server(Lifetime):
     """Serves one session; `serve` makes it.
 
     An async context manager, or to be awaited for its start and closed with `close`.
@@ -80,23 +80,6 @@ class Server:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_closing = False
 
-    def __await__(self) -> Generator[Any, None, Server]:
-        """Start, and return the server."""
-        return self._start().__await__()
-
-    async def __aenter__(self) -> Server:
-        """Start."""
-        return await self._start()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        await self.close()
-
     @property
     def clients(self) -> int:
         """How many have shown the token and are here."""
@@ -118,7 +101,7 @@ class Server:
         if self.token_file is not None:
             tokens.discard(self.token_file)
 
-    async def _start(self) -> Server:
+    async def _start(self) -> Self:
         if isinstance(asyncio.get_running_loop(), VirtualLoop):
             raise RemoteError("a run on the virtual clock cannot be served: its time jumps")
         try:
