@@ -203,7 +203,10 @@ def test_a_killed_run_is_told_in_a_sentence(aiflow_process: Start, tmp_path: Pat
         _, err = watching.communicate(timeout=60)
 
     assert watching.returncode == 1
-    assert err.decode() == f"aiflow: the run at {it.address} has gone without a word\n"
+    assert (
+        err.decode()
+        == f"aiflow: the run at {it.address} has gone without a word; has it been killed?\n"
+    )
 
 
 def test_a_run_stops_when_it_is_left_if_that_is_wanted(
@@ -258,6 +261,10 @@ def test_a_run_that_nobody_comes_to_see_is_not_begun(
         (("run", str(SPEECH), "--stop-when-left"), "go with --serve ADDRESS"),
         (("attach", "127.0.0.1:1", "--json"), "say --once too"),
         (("attach", "nowhere"), "'nowhere' is no address"),
+        (("attach", f"{TOKEN}@127.0.0.1:1"), "this is no address"),
+        (("attach", f"http://127.0.0.1:1/?token={TOKEN}"), "this is no address"),
+        (("attach", "127.0.0.1:1", "--token", TOKEN), "set AIFLOW_TOKEN to it"),
+        (("run", str(SPEECH), "--serve", f"{TOKEN}@127.0.0.1:0"), "this is no address"),
         (("attach", "1", "--tune", "speech"), "--tune takes node.member=value"),
         (("attach", "1", "--token-file", "gone"), "gone cannot be read: there is no such file"),
     ],
@@ -276,6 +283,7 @@ def test_what_cannot_be_served_or_attached_to_is_a_wrong_command_line(
     assert called.code == 2
     assert sentence in called.err
     assert called.err.count("\n") == 1
+    assert TOKEN not in called.err
 
 
 def test_attach_without_any_token_says_where_it_looked(

@@ -37,6 +37,8 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     )
     parser.add_argument("address", metavar="ADDRESS", help="host:port, or a port of this machine")
     parser.add_argument("--token-file", metavar="FILE", help="read the token from there")
+    # Known only to be refused: else it would be read as --token-file, and the token be shown.
+    parser.add_argument("--token", help=argparse.SUPPRESS)
     parser.add_argument(
         "--tune",
         action="append",
@@ -59,6 +61,11 @@ def attach(options: argparse.Namespace) -> int:
     """Look at the run, or steer it."""
     if options.json and not options.once:
         raise UsageError("--json prints one snapshot; say --once too")
+    if options.token is not None:
+        raise UsageError(
+            "a token on the command line can be read by everybody on this machine;"
+            " set AIFLOW_TOKEN to it, or name a file that holds it with --token-file"
+        )
     changes = [tuning_of(text) for text in options.tune]
     try:
         _, port = address_of(options.address)

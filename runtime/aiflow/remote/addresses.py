@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 
 from aiflow.errors import RemoteError, reason_of
 
 LOOPBACK = "127.0.0.1"
 _LAST_PORT = 65535
+_PORT = re.compile(r"[0-9]{1,5}")
+_HOST = re.compile(r"[\w.:%-]*")
+#: Most letters of a wrong address that are shown: fewer than a token has.
+_MOST_SHOWN = 15
 _ANNOUNCED = "serving at "
 
 
@@ -18,11 +23,24 @@ def address_of(text: str) -> tuple[str, int]:
         RemoteError: it is none of them.
     """
     host, _, port = text.strip().rpartition(":")
-    if not port.isascii() or not port.isdecimal() or int(port) > _LAST_PORT:
+    host = host.strip("[]")
+    if not _is_host(host) or not _PORT.fullmatch(port) or int(port) > _LAST_PORT:
+        # A token or a password may have been written into it, or in its place.
+        what = repr(text) if len(text) <= _MOST_SHOWN else "this"
         raise RemoteError(
-            f"{text!r} is no address; write host:port or port, such as 8080, of 0 to {_LAST_PORT}"
+            f"{what} is no address; write host:port or port, such as 8080, of 0 to {_LAST_PORT},"
+            " and nothing else"
         )
-    return host.strip("[]") or LOOPBACK, int(port)
+    return host or LOOPBACK, int(port)
+
+
+def _is_host(text: str) -> bool:
+    """Say whether a look-up of the name ends well or in an `OSError`."""
+    try:
+        text.encode("idna")
+    except UnicodeError:
+        return False
+    return _HOST.fullmatch(text) is not None
 
 
 def written(host: str, port: int) -> str:

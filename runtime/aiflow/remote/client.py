@@ -21,7 +21,16 @@ from aiflow.metrics.snapshot import Snapshot
 from aiflow.remote import tokens
 from aiflow.remote.addresses import address_of, written
 from aiflow.remote.lifetime import Lifetime
-from aiflow.remote.wire import MOST_ANSWER, VERSION, T, decode, encode, read_line
+from aiflow.remote.wire import (
+    MOST_ANSWER,
+    MOST_REQUEST,
+    VERSION,
+    T,
+    decode,
+    encode,
+    fitting,
+    read_line,
+)
 
 #: Seconds in which an answer must come; a run answers at once unless something blocks its loop.
 PATIENCE_S = 10.0
@@ -193,11 +202,27 @@ class Client(Lifetime):
         if line is None:
             await self.close()
             raise RemoteError(
-                f"the run at {self.address} refuses: the token is another, it is no run, or it"
-                f" speaks another version; set {tokens.VARIABLE} to the token that the run has told"
+                f"the run at {self.address} refuses: the token is another, or it is no run;"
+                f" set {tokens.VARIABLE} to the token that the run has told"
             )
-        self.graph = str(self._read(line).get("graph", ""))
+        try:
+            self.graph = self._welcome(self._read(line))
+        except RemoteError:
+            await self.close()
+            raise
         return self
+
+    def _welcome(self, hello: Mapping[str, Any]) -> str:
+        """Return the name of the graph from a server's first line.
+
+        Raises:
+            RemoteError: it does not let this client in, or is not understood here.
+        """
+        if hello.get("error"):
+            raise RemoteError(f"the run at {self.address} refuses: {hello['error']}")
+        if hello.get("aiflow") != VERSION:
+            raise self._strange()
+        return str(hello.get("graph", ""))
 
     async def _call(self, call: str, **arguments: Any) -> Any:  # noqa: ANN401 - plain values
         """Return the answer, None where the run said goodbye instead.
@@ -210,12 +235,12 @@ class Client(Lifetime):
                 raise self._gone()
             if self._writer is None or self._reader is None:
                 raise RemoteError("there is no connection to a run any more")
+            request = {"id": self._asked + 1, "call": call, "arguments": arguments}
+            line = fitting(request, MOST_REQUEST, "the request")
             self._asked += 1
             try:
                 async with asyncio.timeout(PATIENCE_S):
-                    self._writer.write(
-                        encode({"id": self._asked, "call": call, "arguments": arguments})
-                    )
+                    self._writer.write(line)
                     await self._writer.drain()
                     message = self._read(await read_line(self._reader))
             except TimeoutError as error:
@@ -261,7 +286,9 @@ class Client(Lifetime):
         return RemoteError(f"{self.address} does not speak as a run does")
 
     def _lost(self) -> RemoteError:
-        return RemoteError(f"the run at {self.address} has gone without a word")
+        return RemoteError(
+            f"the run at {self.address} has gone without a word; has it been killed?"
+        )
 
     def _gone(self) -> RemoteError:
         return RemoteError(f"the run at {self.address} has ended")

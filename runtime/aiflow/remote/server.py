@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from aiflow.remote.addresses import cannot_listen, listening_address, written
 from aiflow.remote.desk import Desk
 from aiflow.remote.lifetime import Lifetime
 from aiflow.remote.wire import (
+    MOST_ANSWER,
     MOST_HELLO,
     MOST_REQUEST,
     VERSION,
@@ -32,6 +34,7 @@ from aiflow.remote.wire import (
     Request,
     decode,
     encode,
+    fitting,
     read_line,
 )
 
@@ -42,6 +45,10 @@ MOST_STRANGERS = 8
 MOST_CLIENTS = 16
 #: Seconds that a client gets to read the goodbye.
 GOODBYE_S = 1.0
+
+#: Seconds without a word after which the system asks whether a client is still there, seconds
+#: between two such questions, and how many stay without an answer until it is not.
+_KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 #: How many times as long as an answer took nothing more is answered to that client.
 _REST = 4
@@ -75,7 +82,8 @@ class Server(Lifetime):
         self.on_left: Callable[[], None] | None = None
         self.joined = asyncio.Event()
         self._server: asyncio.Server | None = None
-        self._strangers: set[asyncio.StreamWriter] = set()
+        # In the order in which they came.
+        self._strangers: dict[asyncio.StreamWriter, None] = {}
         self._clients: dict[asyncio.StreamWriter, Desk] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_closing = False
@@ -121,20 +129,32 @@ class Server(Lifetime):
         return self
 
     def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Hear a new connection, if there are not too many of them."""
-        if self._is_closing or len(self._strangers) >= MOST_STRANGERS:
+        """Hear a new connection; where there are too many, the one that is silent longest goes.
+
+        Who has a token shows it at once, so that those who only hold a place keep nobody out.
+        """
+        if self._is_closing:
             writer.transport.abort()
             return
-        self._strangers.add(writer)
+        while len(self._strangers) >= MOST_STRANGERS:
+            longest = next(iter(self._strangers))
+            del self._strangers[longest]
+            longest.transport.abort()
+        self._strangers[writer] = None
         task = asyncio.get_running_loop().create_task(self._hear(reader, writer), name="remote")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            is_known = await self._is_known(reader)
-            self._strangers.discard(writer)
-            if is_known and len(self._clients) < MOST_CLIENTS:
+            hello = await self._hello(reader)
+            if hello is None or writer not in self._strangers:
+                return
+            del self._strangers[writer]
+            refusal = self._refusal(hello)
+            if refusal:
+                await self._refuse(writer, refusal)
+            else:
                 await self._attend(reader, writer)
         except asyncio.CancelledError:
             if not self._is_closing:
@@ -142,34 +162,40 @@ class Server(Lifetime):
         except OSError:
             pass  # it has gone
         finally:
-            self._strangers.discard(writer)
+            self._strangers.pop(writer, None)
             writer.transport.abort()
 
-    async def _is_known(self, reader: asyncio.StreamReader) -> bool:
-        """Read the first line and say whether it shows the token."""
-        with contextlib.suppress(TimeoutError):
+    async def _hello(self, reader: asyncio.StreamReader) -> Hello | None:
+        """Read the first line; None where it does not show the token, or comes too late."""
+        with contextlib.suppress(TimeoutError, msgspec.MsgspecError):
             async with asyncio.timeout(HELLO_S):
                 line = await read_line(reader)
-            return line is not None and self._shows_token(line)
-        return False
+            if line is not None and len(line) <= MOST_HELLO:
+                hello = decode(line, Hello)
+                return hello if tokens.is_same(hello.token, self.token) else None
+        return None
 
-    def _shows_token(self, line: bytes) -> bool:
-        if len(line) > MOST_HELLO:
-            return False
-        try:
-            hello = decode(line, Hello)
-        except msgspec.MsgspecError:
-            return False
-        return tokens.is_same(hello.token, self.token) and hello.aiflow == VERSION
+    def _refusal(self, hello: Hello) -> str:
+        """Return why somebody who has the token is not let in, "" where he is."""
+        if hello.aiflow != VERSION:
+            return (
+                f"it speaks version {VERSION} and was spoken to in version {hello.aiflow};"
+                " use the aiflow that has started it"
+            )
+        if len(self._clients) >= MOST_CLIENTS:
+            return f"{MOST_CLIENTS} are looking at it already; leave one of them"
+        return ""
 
     async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer a client until it goes, or until the server closes."""
         # One answer is on its way at a time; the next is made when it has been read.
         writer.transport.set_write_buffer_limits(0)
+        _notice_silence(writer)
         desk = self._clients[writer] = Desk(self._session)
         self.joined.set()
         try:
-            await self._send(writer, {"aiflow": VERSION, "graph": self._session.plan.name})
+            hello = {"aiflow": VERSION, "graph": self._session.plan.name}
+            await self._send(writer, encode(hello))
             while (line := await read_line(reader)) is not None:
                 began = time.monotonic()
                 await self._send(writer, self._answer(desk, line))
@@ -185,30 +211,48 @@ class Server(Lifetime):
             if not self._clients and self.on_left is not None and not self._is_closing:
                 self.on_left()
 
+    async def _refuse(self, writer: asyncio.StreamWriter, refusal: str) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_S):
+                await self._send(writer, encode({"aiflow": VERSION, "error": refusal}))
+                writer.close()
+                await writer.wait_closed()
+
     async def _part(self, writer: asyncio.StreamWriter, desk: Desk) -> None:
         """Say goodbye; who does not read it in time goes without."""
         with contextlib.suppress(TimeoutError, OSError):
             async with asyncio.timeout(GOODBYE_S):
-                await self._send(writer, {"bye": desk.goodbye()})
+                await self._send(writer, encode({"bye": desk.goodbye()}))
                 writer.close()
                 await writer.wait_closed()
 
-    async def _send(self, writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
-        writer.write(encode(message))
+    async def _send(self, writer: asyncio.StreamWriter, line: bytes) -> None:
+        writer.write(line)
         await writer.drain()
 
-    def _answer(self, desk: Desk, line: bytes) -> dict[str, Any]:
+    def _answer(self, desk: Desk, line: bytes) -> bytes:
         try:
             request = decode(line, Request)
         except msgspec.MsgspecError as error:
-            return {"id": None, "error": f"this is no request: {error}"}
+            return encode({"id": None, "error": f"this is no request: {error}"})
         try:
-            return {"id": request.id, "result": desk.answer(request.call, request.arguments)}
+            result = desk.answer(request.call, request.arguments)
+            return fitting({"id": request.id, "result": result}, MOST_ANSWER, "the answer")
         except AiFlowError as error:
-            return {"id": request.id, "error": str(error)}
+            said = str(error)
         except Exception as error:  # noqa: BLE001 - the border: a client must not end the run
             _log.exception("a client's request failed")
-            return {"id": request.id, "error": f"this is a bug in aiflow: {type(error).__name__}"}
+            said = f"this is a bug in aiflow: {type(error).__name__}"
+        return encode({"id": request.id, "error": said})
+
+
+def _notice_silence(writer: asyncio.StreamWriter) -> None:
+    """Have the system ask a machine that has gone without a word, and what it held be let go."""
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def serve(

@@ -2,6 +2,7 @@
 
     client  {"aiflow": 1, "token": "…"}
     server  {"aiflow": 1, "graph": "slow-speech"}     or the connection ends, without a word
+            {"aiflow": 1, "error": "one sentence"}    where the token is right and all else is not
     client  {"id": 1, "call": "tune", "arguments": {"node": "speech", "changes": {"workers": 2}}}
     server  {"id": 1, "result": {…}}                  or {"id": 1, "error": "one sentence"}
     server  {"bye": {"snapshot": {…}, "outputs": […]}}  when the run's process has done with it
@@ -17,6 +18,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
+
+from aiflow.errors import RemoteError
 
 T = TypeVar("T")
 
@@ -47,6 +50,23 @@ class Request(msgspec.Struct):
 def encode(message: Mapping[str, Any]) -> bytes:
     """Return a message as a line."""
     return msgspec.json.encode(message) + b"\n"
+
+
+def fitting(message: Mapping[str, Any], most: int, what: str) -> bytes:
+    """Return a message as a line that the other side will read.
+
+    Raises:
+        RemoteError: it is longer than `most` bytes, or no plain value.
+    """
+    try:
+        line = encode(message)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise RemoteError(f"{what} is not made of plain values: {error}") from error
+    if len(line) > most:
+        raise RemoteError(
+            f"{what} would have {len(line):,} bytes, and at most {most:,} can be sent; ask for less"
+        )
+    return line
 
 
 def decode(line: bytes, kind: type[T]) -> T:

@@ -194,7 +194,7 @@ def test_a_client_that_goes_lets_go_what_it_has_held() -> None:
         b'{"aiflow": 1, "token": "another token of that length"}\n',
         b'{"aiflow": 1}\n',
         b'{"aiflow": 1, "token": 7}\n',
-        b'{"aiflow": 2, "token": "a token that is long enough"}\n',
+        b'{"aiflow": 2, "token": "another token of that length"}\n',
         b"GET / HTTP/1.1\r\n\r\n",
         b"\xff\xfe\n",
         b"\n",
