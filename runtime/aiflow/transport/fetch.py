@@ -1,8 +1,9 @@
 """One bounded HTTP call on a model's behalf: guarded addresses, few redirects, a limited answer.
 
 Each hop is looked up and judged anew (`guard`) and connected to by its address, with the name kept
-in `Host` and in TLS. Proxies are not asked: behind one, nobody here would know where a call ends.
-A credential, and every header that is not the protocol's own, stays with the origin it is for.
+in `Host` and in TLS. Where the environment names a proxy for it (`routes`), the proxy is asked for
+the name, and what is known here to be private is refused before. A credential, and every header
+that is not the protocol's own, stays with the origin it is for.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from typing import TypeVar
 import httpx
 
 from aiflow.errors import ProviderError, ToolError
+from aiflow.transport import failures
 from aiflow.transport.client import HEADER_VALUE
 from aiflow.transport.excerpt import body_words, place_of, redact, shorten
 from aiflow.transport.exchange import HttpExchange
 from aiflow.transport.failures import is_transient, parse_retry_after
-from aiflow.transport.guard import AddressGuard
+from aiflow.transport.guard import AddressGuard, is_here
 from aiflow.transport.inflate import InflateError
 from aiflow.transport.masking import SecretMask, is_key
-from aiflow.transport.routes import trusted
+from aiflow.transport.routes import has_tls, proxy_for, through, trusted
 
 T = TypeVar("T")
 
@@ -113,22 +115,39 @@ class Fetcher:
         """Return the answer, or the request that it redirects to."""
         url = _checked(request.url)
         port = url.port or (443 if url.scheme == "https" else 80)
-        addresses = await self._guard.addresses(url.host, port)
-        client = self._client(url)
+        addresses, proxy = await self._way(url, port)
+        client = self._client(url, proxy)
+        via = "" if proxy is None else place_of(proxy)
         try:
             # The next address is tried only while nothing has been sent.
             for address in addresses[:-1]:
                 try:
-                    return await self._ask(client, request, url, address)
+                    return await self._ask(client, request, url, address, via)
                 except ToolError as error:
                     if error.kind != "unreachable" or error.has_begun:
                         raise
-            return await self._ask(client, request, url, addresses[-1])
+            return await self._ask(client, request, url, addresses[-1], via)
         finally:
             await client.aclose()
 
+    async def _way(self, url: httpx.URL, port: int) -> tuple[list[str], str | None]:
+        """Return addresses to connect to, or the name for a proxy to look up, and the proxy."""
+        try:
+            proxy = proxy_for(str(url))
+        except ProviderError as error:
+            raise ToolError(f"{place_of(str(url))}: {error}", kind="failed") from error
+        if proxy is None:
+            return await self._guard.addresses(url.host, port), None
+        known = await self._guard.known(url.host, port)
+        return (known, None) if is_here(known) else ([url.host], proxy)
+
     async def _ask(
-        self, client: httpx.AsyncClient, request: FetchRequest, url: httpx.URL, address: str
+        self,
+        client: httpx.AsyncClient,
+        request: FetchRequest,
+        url: httpx.URL,
+        address: str,
+        via: str,
     ) -> FetchAnswer | FetchRequest:
         # Told here: the libraries below would quote the value, which may be a key.
         if not all(map(HEADER_VALUE.fullmatch, request.headers.values())):
@@ -153,10 +172,10 @@ class Fetcher:
             extensions={"sni_hostname": url.raw_host.decode("ascii")},
         )
         try:
-            response = await _told(exchange.send(wire), request, sent)
+            response = await _told(exchange.send(wire), request, sent, via)
             if response.status_code in _MOVED and "location" in response.headers:
                 return _redirected(request, url, response)
-            body, is_cut = await _told(_read(exchange, request), request, sent)
+            body, is_cut = await _told(_read(exchange, request), request, sent, via)
         finally:
             await exchange.aclose()
         return FetchAnswer(
@@ -167,13 +186,14 @@ class Fetcher:
             parse_retry_after(response.headers.get("retry-after")),
         )
 
-    def _client(self, url: httpx.URL) -> httpx.AsyncClient:
+    def _client(self, url: httpx.URL, proxy: str | None) -> httpx.AsyncClient:
         transport = self._transport
         if transport is None:
-            # Without TLS there is nothing to verify, and reading certificates takes time.
-            is_plain = url.scheme == "http"
+            is_plain = not has_tls(str(url), proxy)
             verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else self._trusted()
-            transport = httpx.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_LIMITS)
+            transport = httpx.AsyncHTTPTransport(
+                verify=verify, trust_env=False, limits=_LIMITS, proxy=through(proxy, verify)
+            )
         return httpx.AsyncClient(
             transport=transport,
             trust_env=False,
@@ -264,13 +284,18 @@ def _decoded(body: bytes, charset: str | None) -> str:
         return body.decode("utf-8", "replace")
 
 
-async def _told(awaitable: Awaitable[T], request: FetchRequest, sent: list[bool]) -> T:
+async def _told(awaitable: Awaitable[T], request: FetchRequest, sent: list[bool], via: str) -> T:
     """Await one step and turn what goes wrong into a sentence."""
     where = place_of(request.url)
     try:
         return await awaitable
+    except httpx.ProxyError as error:
+        raise _on_the_way(failures.proxy_refused(where, via, str(error))) from error
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         is_untrusted = "certificate" in str(error).lower()
+        if via and not is_untrusted:
+            reason = shorten(str(error) or type(error).__name__)
+            raise _on_the_way(failures.nobody_there(where, reason, via)) from error
         why = " (its certificate is not trusted)" if is_untrusted else ""
         raise ToolError(
             f"{where} cannot be reached{why}", kind="unreachable", is_transient=not is_untrusted
@@ -287,3 +312,8 @@ async def _told(awaitable: Awaitable[T], request: FetchRequest, sent: list[bool]
             is_transient=True,
             has_begun=bool(sent),
         ) from error
+
+
+def _on_the_way(error: ProviderError) -> ToolError:
+    """Return the error of a proxy that has made no connection: nothing has begun."""
+    return ToolError(str(error), kind="unreachable", is_transient=error.retryable)

@@ -3,12 +3,14 @@
 A name is looked up once, every address that it has is judged, and the connection is made to one of
 those: between the look and the connection nothing can change (DNS rebinding). How an address
 is written (decimal, hexadecimal, short) does not matter, because the resolver has read it by then.
-Knows no HTTP: `fetch` and the MCP client both ask here.
+A proxy looks names up itself: what is known of a name here is judged all the same, and where it
+leads in the end is for whoever runs the proxy. Knows no HTTP: `fetch` and the MCP client ask here.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
@@ -26,6 +28,12 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 # What older versions of Python call global: protocol assignments (among them a cloud's metadata),
 # and a cloud's wire server, which has an address of the open internet.
 _CLOSED = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("168.63.129.16/32"))
+
+# Names that are of no open network (RFC 6761, 6762 and 8375; ICANN 2024-07-29), as those are that
+# have no dot.
+_OWN_DOMAINS = (".localhost", ".local", ".internal", ".home.arpa")
+#: Seconds for the look at a name that a proxy will look up anyway.
+_LOOK_S = 2.0
 
 
 async def system_addresses(host: str, port: int) -> list[str]:
@@ -78,6 +86,31 @@ class AddressGuard:
             ) from error
         if not found:
             raise ToolError(f"the host {host} has no address", kind="unreachable")
+        self._refuse_closed(host, found)
+        return found
+
+    async def known(self, host: str, port: int) -> list[str]:
+        """Return the addresses of a host that a proxy will be asked for, as far as they are known.
+
+        Behind a proxy a machine often knows no names of the internet at all.
+
+        Raises:
+            ToolError: one of them may not be called, or the name is of a private network.
+        """
+        found: list[str] = []
+        with contextlib.suppress(OSError, UnicodeError):
+            async with asyncio.timeout(_LOOK_S):
+                found = await self._resolve(host, port)
+        self._refuse_closed(host, found)
+        if not found and not self._allow_private and _is_of_own_network(host):
+            raise ToolError(
+                f"the host {host} is not on the open internet, so no tool may call it;"
+                " set allow_private where it is meant",
+                kind="refused",
+            )
+        return found
+
+    def _refuse_closed(self, host: str, found: list[str]) -> None:
         closed = [] if self._allow_private else [each for each in found if not is_public(each)]
         if closed:
             leads = "" if closed[0] == host else f", where {host} leads,"
@@ -86,7 +119,18 @@ class AddressGuard:
                 " it; set allow_private where it is meant",
                 kind="refused",
             )
-        return found
+
+
+def is_here(addresses: list[str]) -> bool:
+    """Say whether addresses are known and all of this machine."""
+    with contextlib.suppress(ValueError):
+        return bool(addresses) and all(ipaddress.ip_address(a).is_loopback for a in addresses)
+    return False
+
+
+def _is_of_own_network(host: str) -> bool:
+    name = host.rstrip(".").lower()
+    return "." not in name or name.endswith(_OWN_DOMAINS)
 
 
 def _readings(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:

@@ -72,16 +72,32 @@ def transport_for(url: str, proxy: str | None) -> httpx.AsyncHTTPTransport:
     Raises:
         ProviderError: the certificates that the environment names cannot be read.
     """
-    # Without TLS there is nothing to verify, and reading the system's certificates takes time.
-    has_tls = "https" in (urlsplit(url).scheme, urlsplit(proxy or "").scheme)
-    verify = trusted() if has_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    via = None
-    if proxy is not None:
-        via = httpx.Proxy(proxy, ssl_context=verify if proxy.startswith("https:") else None)
+    verify = trusted() if has_tls(url, proxy) else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     option = (socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     return httpx.AsyncHTTPTransport(
-        verify=verify, trust_env=False, limits=_LIMITS, proxy=via, socket_options=[option]
+        verify=verify,
+        trust_env=False,
+        limits=_LIMITS,
+        proxy=through(proxy, verify),
+        socket_options=[option],
     )
+
+
+def has_tls(url: str, proxy: str | None) -> bool:
+    """Say whether there is a certificate to verify on the way; to read whose count takes time."""
+    return "https" in (urlsplit(url).scheme, urlsplit(proxy or "").scheme)
+
+
+def through(proxy: str | None, verify: ssl.SSLContext) -> httpx.Proxy | None:
+    """Return a proxy as a connection is told of it, None for none.
+
+    Args:
+        proxy: its address, as `proxy_for` returns it.
+        verify: whose certificates are trusted, where it has one itself.
+    """
+    if proxy is None:
+        return None
+    return httpx.Proxy(proxy, ssl_context=verify if proxy.startswith("https:") else None)
 
 
 def trusted() -> ssl.SSLContext:
