@@ -1,6 +1,8 @@
 """Public reports of other runtimes; each test is named after what must not happen here.
 
-Addresses of the reports are in the docstrings.
+Addresses of the reports are in the docstrings. Those about tries and time-outs are in
+`test_not_again_tries`, those about who reads a run in `test_not_again_readers`, and
+`test_where_it_is_held` maps each report to its test. This file is long because it is a list.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -236,6 +239,30 @@ def test_more_conversations_than_workers_do_not_lock_one_another() -> None:
 
     assert list(snapshot.conversations.values()) == ["completed"] * 20
     assert snapshot.nodes["k"].processed == 100
+
+
+@pytest.mark.parametrize(("workers", "reorder"), [(1, 0), (2, 0), (2, 1), (4, 4)])
+def test_more_keys_than_workers_and_places_do_not_lock_one_another(
+    workers: int, reorder: int
+) -> None:
+    """A groupBy stood still beyond its buffer: github.com/ReactiveX/RxJava/issues/6284."""
+    seen: list[str] = []
+
+    async def jitter(token: Token, scope: Scope) -> Token:
+        await scope.sleep(scope.random.random())
+        return token
+
+    policy: dict[str, Any] = {"workers": workers, "reorder_capacity": reorder}
+    builder = PlanBuilder(1).source("s", [Token(str(n % 50)) for n in range(200)])
+    builder.node(
+        "n", jitter, state_mode="partitioned", partition_key="text", queue_capacity=1, **policy
+    )
+    builder.sink("k", lambda token: seen.append(token.text), queue_capacity=1)
+
+    snapshot = run(builder.chain("s", "n", "k"))
+
+    assert snapshot.phase == "completed"
+    assert Counter(seen) == {str(n): 4 for n in range(50)}
 
 
 def test_a_merge_of_streams_does_not_grow_while_its_reader_is_slow() -> None:
