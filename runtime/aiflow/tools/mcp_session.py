@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 import anyio
-import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
 from pydantic import ValidationError
 
 from aiflow.errors import ToolError
 from aiflow.providers.messages import ToolSpec
+from aiflow.tools.mcp_ways import Way
 from aiflow.tools.tool import ToolAnswer, ToolContext, ToolEffect
 from aiflow.transport.excerpt import redact, shorten
-from aiflow.transport.guard import AddressGuard
 from aiflow.transport.masking import is_key, without
 
 # A server that offers more than this is not one for a model's request.
@@ -35,11 +32,8 @@ _LOST = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream
 _START_S = 30.0
 # The client gives a program 2 s to end by itself, then 2 s more before it is killed.
 _STOP_S = 10.0
-_MESSAGE_TIMEOUT_S = 30.0
-_STREAM_TIMEOUT_S = 300.0
-
-# What the client takes as a way to a server: streams to read and to write, while it is entered.
-_Way = Callable[[TextIO], AbstractAsyncContextManager[Any]]
+# Of what a program complains no more than its end is looked at.
+_COMPLAINTS_BYTES = 4_096
 
 
 class McpSession:
@@ -47,11 +41,11 @@ class McpSession:
 
     Args:
         where: the server, as a person knows it.
-        way: opens the streams to it; what it complains of goes into the file.
+        way: opens the streams to it, see `mcp_ways`.
         secrets: kept out of errors.
     """
 
-    def __init__(self, where: str, way: _Way, secrets: Sequence[str] = ()) -> None:
+    def __init__(self, where: str, way: Way, secrets: Sequence[str] = ()) -> None:
         self._where = where
         self._way = way
         self._secrets = tuple(filter(None, secrets))
@@ -59,6 +53,7 @@ class McpSession:
         self._ready: asyncio.Future[Sequence[types.Tool]] | None = None
         self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
+        self._given_up = ""
 
     async def open(self) -> Sequence[types.Tool]:
         """Connect and return the tools that the server offers.
@@ -87,14 +82,15 @@ class McpSession:
             ToolError: the server refused, or is gone.
         """
         if self._client is None:
-            raise self._error("it is not connected", kind="unreachable")
+            raise self._lost("it is not connected")
         meta: Any = {"aiflow/idempotency-key": key} if key else None
         try:
             result = await self._client.call_tool(name, dict(arguments), meta=meta)
         except _LOST as error:
-            raise self._error("the connection is lost", kind="unreachable", begun=True) from error
+            raise self._lost("the connection is lost", begun=True) from error
         except (MCPError, ValidationError) as error:
-            raise self._error(_said(error), kind="failed", begun=True) from error
+            reason = self._given_up or _said(error)
+            raise self._error(reason, kind="failed", begun=True) from error
         text = _text(result)
         for secret in filter(is_key, self._secrets):
             text = without(text, secret)
@@ -117,7 +113,8 @@ class McpSession:
         """Own the connection from beginning to end."""
         with tempfile.TemporaryFile("w+", errors="replace") as complaints:
             try:
-                client = Client(self._way(complaints), client_info=_INFO, cache=None)
+                way = self._way(complaints, self._give_up)
+                client = Client(way, client_info=_INFO, cache=None)
                 async with client:
                     tools = await _listed(client)
                     if not ready.done():
@@ -133,6 +130,18 @@ class McpSession:
                 self._client = None
                 if not ready.done():
                     ready.cancel()
+
+    def _give_up(self, reason: str) -> None:
+        """End the connection: what comes over it is nothing to go on with."""
+        self._given_up = reason
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_exception(self._error(reason, kind="failed"))
+        self._closing.set()
+
+    def _lost(self, otherwise: str, *, begun: bool = False) -> ToolError:
+        """Return the error of a connection that is no more: why it was given up, if it was."""
+        kind = "failed" if self._given_up else "unreachable"
+        return self._error(self._given_up or otherwise, kind=kind, begun=begun)
 
     def _error(self, reason: str, *, kind: str, begun: bool = False) -> ToolError:
         for secret in self._secrets:
@@ -171,56 +180,6 @@ class McpTool:
         return await self._session.call(self._own_name, arguments, context.key)
 
 
-def program_way(command: Sequence[str], environment: Mapping[str, str]) -> _Way:
-    """Return the way to a program that is started, and ended at the end."""
-    server = StdioServerParameters(
-        command=command[0], args=list(command[1:]), env=dict(environment) or None
-    )
-    return lambda complaints: stdio_client(server, errlog=complaints)
-
-
-def address_way(url: str, headers: Mapping[str, str], guard: AddressGuard) -> _Way:
-    """Return the way to an address that the guard lets through, at each connection."""
-
-    @asynccontextmanager
-    async def way(_: TextIO) -> AsyncIterator[Any]:
-        transport = _Guarded(guard)
-        timeout = httpx2.Timeout(_MESSAGE_TIMEOUT_S, read=_STREAM_TIMEOUT_S)
-        async with (
-            httpx2.AsyncClient(
-                headers=dict(headers), timeout=timeout, transport=transport, trust_env=False
-            ) as client,
-            streamable_http_client(url, http_client=client) as streams,
-        ):
-            yield streams
-
-    return way
-
-
-class _Guarded(httpx2.AsyncBaseTransport):
-    """Connects to an address that has been judged; the name stays in `Host` and in TLS."""
-
-    def __init__(self, guard: AddressGuard) -> None:
-        self._guard = guard
-        # Nothing is kept: a connection to an address must not serve another name at that address.
-        limits = httpx2.Limits(max_keepalive_connections=0)
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False, limits=limits)
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        url = request.url
-        port = url.port or (443 if url.scheme == "https" else 80)
-        addresses = await self._guard.addresses(url.host, port)
-        request.extensions["sni_hostname"] = url.raw_host.decode("ascii")
-        request.url = url.copy_with(host=addresses[0].partition("%")[0])
-        try:
-            return await self._inner.handle_async_request(request)
-        finally:
-            request.url = url
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
 async def _listed(client: Client) -> list[types.Tool]:
     found: list[types.Tool] = []
     cursor: str | None = None
@@ -255,7 +214,8 @@ def _first(error: BaseException, complaints: TextIO) -> str:
     """Return why a connection failed: the first cause, and what the program said last."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    complaints.seek(0)
+    size = complaints.seek(0, os.SEEK_END)
+    complaints.seek(max(0, size - _COMPLAINTS_BYTES))
     said = complaints.read().strip().splitlines()
     return _said(error) + (f"; it says: {said[-1]}" if said else "")
 

@@ -202,20 +202,20 @@ class Tools(Resource[ToolsParams]):
     async def _connect(self, params: McpParams) -> None:
         try:
             # Only here, because the client is an extra that few need and that takes long to load.
-            from aiflow.tools import mcp_session  # noqa: PLC0415
+            from aiflow.tools import mcp_session, mcp_ways  # noqa: PLC0415
         except ImportError as error:
             raise ResourceError(self.id, f"MCP needs a package that is missing; {_MCP}") from error
         if params.url:
             where, secrets = f"MCP server {params.url}", [await self._secret(params.credential)]
             headers = {"Authorization": f"Bearer {secrets[0]}"} if secrets[0] else {}
             guard = AddressGuard(params.allow_private)
-            way = mcp_session.address_way(params.url, headers, guard)
+            way = mcp_ways.address_way(params.url, headers, guard)
         else:
             server: McpServer = self._offer(params.server, McpServer)
             where = f"MCP server {server.name}"
             environment = {name: await self._secret(name) for name in server.credentials}
             secrets = list(environment.values())
-            way = mcp_session.program_way(server.command, environment)
+            way = mcp_ways.program_way(server.command, environment)
         session = mcp_session.McpSession(where, way, secrets)
         self._sessions.append(session)
         listed = {tool.name: tool for tool in await session.open()}

@@ -49,6 +49,12 @@ def variable(name: str) -> str:
 
 
 @server.tool()
+def much(letters: int) -> str:
+    """Return so many letters."""
+    return "x" * letters
+
+
+@server.tool()
 def leave() -> str:
     """End the program in mid-call."""
     os._exit(3)

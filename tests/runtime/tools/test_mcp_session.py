@@ -17,7 +17,9 @@ from typing import Any, TypeVar
 import pytest
 
 from aiflow.errors import ToolError
-from aiflow.tools.mcp_session import McpSession, McpTool, address_way, program_way
+from aiflow.tools import mcp_ways
+from aiflow.tools.mcp_session import McpSession, McpTool
+from aiflow.tools.mcp_ways import address_way, program_way
 from aiflow.tools.tool import ToolAnswer, ToolEffect
 from aiflow.transport.guard import AddressGuard
 from tests.runtime.tools.calling import context
@@ -253,3 +255,58 @@ def test_an_address_of_this_machine_is_refused_where_it_is_not_meant() -> None:
 
     with pytest.raises(ToolError, match="not on the open internet"):
         with_session(session, lambda _: asyncio.sleep(0))
+
+
+@pytest.mark.parametrize("say", ["'x' * 65536", "'[' + '1,' * 32768", "chr(228) * 9999 + chr(13)"])
+def test_a_program_that_never_ends_its_line_is_given_up_with_a_sentence(
+    say: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the line is kept, and the program is ended."""
+    monkeypatch.setattr(mcp_ways, "MOST_BYTES", 1024 * 1024)
+    code = f"import sys\nwhile True: sys.stdout.write({say})"
+    session = McpSession("MCP server x", program_way([sys.executable, "-c", code], {}))
+
+    with pytest.raises(ToolError, match=r"^MCP server x: it sent a message of more than 1 MiB"):
+        with_session(session, lambda _: asyncio.sleep(0))
+
+
+def test_a_message_that_is_too_long_is_told_to_the_call_and_to_the_next(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The one before it, at the limit, is read."""
+    monkeypatch.setattr(mcp_ways, "MOST_BYTES", 1024 * 1024)
+
+    async def use(tools: dict[str, McpTool]) -> tuple[str, list[ToolError]]:
+        answer = await tools["much"].call({"letters": 500_000}, context())
+        errors = []
+        for _ in range(2):
+            with pytest.raises(ToolError) as caught:
+                await tools["much"].call({"letters": 2_000_000}, context())
+            errors.append(caught.value)
+        return answer.content, errors
+
+    content, errors = with_session(program(), use)
+
+    assert len(content) == 500_000
+    for error in errors:
+        assert "it sent a message of more than 1 MiB, which is not read" in str(error)
+        assert (error.kind, error.is_transient) == ("failed", False)
+    assert errors[0].has_begun
+    assert not caplog.records
+
+
+@pytest.mark.slow
+def test_a_message_over_http_that_is_too_long_is_told_and_the_next_one_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each answer has a connection of its own, so that only one of them is lost."""
+    monkeypatch.setattr(mcp_ways, "MOST_BYTES", 1024 * 1024)
+
+    async def use(tools: dict[str, McpTool]) -> str:
+        with pytest.raises(ToolError, match="a message of more than 1 MiB, which is not read"):
+            await tools["much"].call({"letters": 2_000_000}, context())
+        return (await tools["much"].call({"letters": 3}, context())).content
+
+    with served() as url:
+        way = address_way(url, {}, AddressGuard(allow_private=True))
+        assert with_session(McpSession("MCP server test", way), use) == "xxx"
