@@ -38,7 +38,15 @@ def open_call(lane: Lane, event: Event | None, at: float) -> Call:
     guardian.free = 0
     guardian.kernel.enter()
     lane.turn.in_flight += 1
-    return keep_call(lane, event)
+    call = lane.spare
+    if call is None:
+        return keep_call(lane, event)
+    lane.spare = None
+    call.event = event
+    call.scope = lane.scope
+    call.is_settled = False
+    lane.calls[call] = None
+    return call
 
 
 def keep_call(lane: Lane, event: Event | None) -> Call:

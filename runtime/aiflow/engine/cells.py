@@ -547,7 +547,7 @@ class Lane:
         circle: the rounds of the loop that the node is part of, None elsewhere.
         joins: lanes behind this one that must be told when a watermark may have moved.
         store: in a join, entries that had to make room in their row; part of `depth`.
-        spare: a call that has ended and can be used again, None where there is none.
+        spare: a call that has ended and is as a new one but for its event; None without one.
         quick: an event without outputs can be settled by counting it.
         plain: class of payloads known to be returned bare; `checked`: of the payload last seen
             to be one, in whatever way it was returned.
@@ -751,6 +751,12 @@ class Call:
         self.timer: asyncio.TimerHandle | None = None
         self.wake: asyncio.Future[None] | None = None
         self.worker: Any = None
+
+    def renew(self) -> None:
+        """Be as a new one again after an output has left that had to wait, but for its event."""
+        self.pending = self.route = self.blocked_at = None
+        self.output = NOTHING
+        self.is_measured = self.has_left = False
 
     def is_special(self, lane: Lane) -> bool:
         """Say whether there is more to do than to send what the operator returned."""
@@ -978,13 +984,16 @@ class Guardian:
         Called before each change of `parked`, `working`, `dispatched` or `depth` while one
         of the calls is not at work; while all are, there is nothing to share out.
         """
-        if self.is_metered:
-            span = at - self.meter_at
-            left = max(0, self.workers - self.working)
-            held_back = min(left, len(self.parked))
-            self.backpressured_s += span * held_back
-            if self.depth and self.dispatched >= self.window:
-                self.window_blocked_s += span * (left - held_back)
+        if self.is_metered and at != self.meter_at:
+            left = self.workers - self.working
+            if left > 0:
+                span = at - self.meter_at
+                held_back = len(self.parked)
+                if held_back > left:  # noqa: PLR1730 - no call for every event
+                    held_back = left
+                self.backpressured_s += span * held_back
+                if self.depth and self.dispatched >= self.window:
+                    self.window_blocked_s += span * (left - held_back)
         self.meter_at = at
 
     def remeter(self) -> None:

@@ -276,7 +276,7 @@ class InlineRunner:
         guardian.refresh()
         stack = guardian.kernel.runlist.stack
         height = len(stack)
-        self._pass_on(lane, event, edge, guardian.kernel.now())
+        self.carry(lane, event, edge, guardian.kernel.now())
         guardian.refresh()
         if (guardian.depth or guardian.waiters or guardian.finishing) and not guardian.is_pumping:
             # What arrived meanwhile comes after what this one made.
@@ -345,7 +345,7 @@ class InlineRunner:
             _run(call, edge, lane.guardian.process, event.payload)
         else:
             self._let_go(lane)
-            self._pass_on(lane, event, edge, at)
+            self.carry(lane, event, edge, at)
 
     def _begin_due(self, lane: Lane, due: Event | Call | None, at: float) -> None:
         """Try an event again, or begin a lane's `finish`."""
@@ -362,7 +362,8 @@ class InlineRunner:
         else:
             self._finish(lane, at)
 
-    def _pass_on(self, lane: Lane, event: Event, edge: EdgeState, at: float) -> None:
+    def carry(self, lane: Lane, event: Event, edge: EdgeState, at: float) -> None:
+        """Carry an event on from a node of which it is in no count any more."""
         if lane.is_dead:
             count(lane, event, Settled.CANCELLED, at)  # claimed, and cancelled meanwhile
         else:

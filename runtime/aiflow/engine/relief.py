@@ -45,6 +45,8 @@ class Relief:
 
     def relieve(self, turns: Iterable[Turn], at: float) -> bool:
         """Let those in that stand in the way; return whether there were any."""
+        if not self._joins:
+            return False
         turns = tuple(turns)
         found = False
         # One that goes to several may have to wait at the next of them, and be let in there too.

@@ -177,15 +177,16 @@ class RunList:
         self._is_scheduled = False
         self.is_running = True
         begun = self.now()
-        waiting, sharers = len(self._line), len(self._line) + len(self._breathers)
-        self.quantum = max(QUANTUM_S, BUDGET_S / max(1, sharers))
-        # Tasks run after this, each for a quantum: what they will need is not used here.
-        tasks = (
-            min(len(self._breathers), ceil(len(self._breathers) / sharers * _SLICES))
-            if sharers
-            else 0
-        )
-        end = begun + max(self.quantum, BUDGET_S - tasks * self.quantum)
+        waiting = len(self._line)
+        sharers = waiting + len(self._breathers)
+        self.quantum = max(QUANTUM_S, BUDGET_S / sharers) if sharers > 1 else BUDGET_S
+        tasks = 0
+        end = begun + BUDGET_S
+        if self._breathers:
+            # Tasks run after this, each for a quantum: what they will need is not used here.
+            tasks = sharers - waiting
+            tasks = min(tasks, ceil(tasks / sharers * _SLICES))
+            end = begun + max(self.quantum, BUDGET_S - tasks * self.quantum)
         try:
             self.deadline = end
             self.drain()
@@ -196,7 +197,8 @@ class RunList:
                 if self.stack:
                     self.deadline = end
                     self.drain()
-            self._let_go(tasks)
+            if tasks:
+                self._let_go(tasks)
         finally:
             self.is_running = False
             if self.stack or self._line or self._breathers:

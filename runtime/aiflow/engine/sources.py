@@ -272,6 +272,35 @@ class PulledStream(Stream):
                 break
         runlist.get_in_line(self)
 
+    def may_read_on(self, call: Call) -> bool:
+        """Say whether one more may be read when what is in hand has left."""
+        return (
+            call is self.hand
+            and not (self.stop_with or self._is_over or self.lane.is_dead)
+            and (self._most is None or self.lane.turn.in_flight < self._most)
+        )
+
+    def read_one(self, at: float) -> None:
+        """Read once, and get in line where that did not bring an event that has to wait."""
+        own, turn, guardian = self.lane, self.lane.turn, self.guardian
+        try:
+            output = next(self._outputs)
+        except BaseException as error:  # noqa: BLE001 - the border: whatever a stream raises
+            self._stopped(error)
+            return
+        asked_at, at = at, self.kernel.now()
+        guardian.service.record(at - asked_at)
+        if type(output) is not own.plain:
+            if self._send(output, at):
+                self.go_on()
+            return
+        self.sequence = sequence = self.sequence + 1
+        event = Context(
+            output, turn.conversation, turn.number, guardian.id, sequence, 0, 0, at, turn.epoch
+        )
+        if self.offer(own.route, event, at):  # type: ignore[arg-type] # a plain class was seen
+            self.go_on()
+
     def _send(self, output: Any, at: float) -> bool | None:  # noqa: ANN401
         """Bring an output of any kind on its way; None where it has to wait or was wrong."""
         try:

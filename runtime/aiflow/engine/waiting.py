@@ -10,11 +10,10 @@ from aiflow.engine.cells import Call, EdgeState, Entry, Guardian, Lane
 
 def park(call: Call, hop: tuple[EdgeState, Lane], at: float) -> None:
     """Let an output wait for room, behind those who wait there already."""
-    edge, lane = hop
     sender = call.lane.guardian
     sender.meter(at)
     call.blocked_at = at
-    wait_at(call, edge, lane)
+    wait_at(call, *hop)
     sender.parked[call] = None
     sender.is_metered = True
     if sender.kernel.on_blocked is not None:
@@ -42,30 +41,47 @@ def forget(lane: Lane, entry: Entry) -> None:
 
 def place_of(call: Call, guardian: Guardian) -> tuple[EdgeState, Lane]:
     """Return where a waiting call stands at a guardian."""
+    assert call.waits_at is not None
+    if not call.or_at:
+        return call.waits_at
     return next(hop for hop in _places(call) if hop[1].guardian is guardian)
 
 
 def wait_at(call: Call, edge: EdgeState, lane: Lane) -> None:
     """Let a call stand at a lane behind those who stand there."""
     call.waits_at = (edge, lane)
-    call.or_at = () if call.route is None else call.route.full
-    for at, place in _places(call):
-        at.waiting += 1
-        place.waiting += 1
-        place.guardian.waiters[call] = None
-        place.guardian.free = 0
+    _stand_at(call, edge, lane)
+    if call.route is not None and call.route.full:
+        call.or_at = call.route.full
+        for also_at in call.or_at:
+            _stand_at(call, *also_at)
 
 
 def cease_to_wait(call: Call) -> None:
     """Take a call out of the lists it stands in."""
-    places = _places(call)
+    assert call.waits_at is not None
+    _stand_away(call, *call.waits_at)
     call.waits_at = None
-    call.or_at = ()
-    for edge, lane in places:
-        edge.waiting -= 1
-        lane.waiting -= 1
-        lane.guardian.waiters.pop(call, None)
-        lane.guardian.refresh()
+    if call.or_at:
+        for also_at in call.or_at:
+            _stand_away(call, *also_at)
+        call.or_at = ()
+
+
+def _stand_at(call: Call, edge: EdgeState, lane: Lane) -> None:
+    edge.waiting += 1
+    lane.waiting += 1
+    guardian = lane.guardian
+    guardian.waiters[call] = None
+    guardian.free = 0
+
+
+def _stand_away(call: Call, edge: EdgeState, lane: Lane) -> None:
+    edge.waiting -= 1
+    lane.waiting -= 1
+    guardian = lane.guardian
+    guardian.waiters.pop(call, None)
+    guardian.refresh()
 
 
 def is_awaited(lane: Lane, edge: EdgeState) -> bool:

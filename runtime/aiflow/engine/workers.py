@@ -21,9 +21,10 @@ from typing import Any
 from aiflow.engine.calls import advance, complete, make_event, set_output
 from aiflow.engine.cells import INLINE, NOTHING, Call, Event, Guardian, Kernel, Lane, Settled
 from aiflow.engine.closing import closing
-from aiflow.engine.delivery import admit, deliver
+from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
 from aiflow.engine.inline import InlineRunner, pass_on, suspend
+from aiflow.engine.pulling import pull
 from aiflow.engine.retrying import call_failed, end_cancelled
 from aiflow.engine.rolling import begin_alone, can_roll, end_alone, roll
 from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
@@ -309,7 +310,7 @@ class Worker(Stepper):
         if stack:
             self._runlist.drain()
         if guardian.waiters:
-            admit(guardian, at)
+            pull(guardian, at)
         guardian.is_pumping = has_pump
         is_due = guardian.finishing or (guardian.depth and guardian.opened < guardian.workers)
         if is_due and not has_pump:

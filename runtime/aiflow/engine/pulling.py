@@ -1,0 +1,120 @@
+"""Pulling: a freed place's short way upstream.
+
+Where a node is slow, what is before it stands still: an output waits in each hand, back to the
+source. When a place becomes free, what waited for it is let in, and what made it makes the next,
+which waits in the same hand. The long way for that is an entry of the run list for each, and a
+turn of the loop for the source. Here it is one loop upstream, for plain functions and plain
+iterators in a row. Whatever is out of the ordinary goes the long way.
+"""
+
+from __future__ import annotations
+
+from aiflow.engine.cells import INLINE, Call, Guardian, Lane
+from aiflow.engine.delivery import admit, append
+from aiflow.engine.inline import InlineRunner
+from aiflow.engine.settling import go_on, leave
+from aiflow.engine.sources import PulledStream
+from aiflow.engine.waiting import unpark
+
+
+def pull(guardian: Guardian, at: float) -> None:
+    """Let those in who wait for a node's places, and have the next made where that is simple.
+
+    Args:
+        guardian: which has just begun something; nothing is half done there.
+        at: the time now.
+    """
+    is_alone = guardian.window == 1
+    nodes = [guardian]  # with a place that became free, each upstream of the one before
+    while nodes:
+        guardian = nodes.pop()
+        while guardian.waiters:
+            call = next(iter(guardian.waiters))
+            route, lane = call.route, call.lane
+            target = None if route is None else route.lane
+            # A way with a lane is of one edge, at which nobody looks.
+            if (
+                target is None
+                or target.guardian is not guardian
+                or target.is_shut
+                or len(guardian.waiters) > 1
+                or guardian.gate is not None
+            ):
+                admit(guardian, at)
+                break
+            if not guardian.may_queue(target, route.edge, call.pending):  # type: ignore
+                break
+            if not _makes_next(lane, call):
+                admit(guardian, at)
+                break
+            _let_in(call, at)
+            source = lane.source
+            if source is None:
+                _make_next(call, lane, at)
+                if lane.guardian.waiters:
+                    nodes += (guardian, lane.guardian)
+                    break
+            elif is_alone:
+                source.read_one(at)
+            else:
+                # Others will begin something in this turn too: it reads for all of them at once.
+                source.go_on()
+            at = guardian.kernel.now()
+
+
+def _makes_next(lane: Lane, call: Call) -> bool:
+    """Say whether who waits makes the next simply: nothing else is at work at its node."""
+    guardian = lane.guardian
+    if lane.is_dead or guardian.kernel.runlist.stack:
+        return False
+    if lane.source is not None:
+        return type(lane.source) is PulledStream and lane.source.may_read_on(call)
+    return (
+        type(guardian.runner) is InlineRunner
+        and guardian.dispatched == guardian.window == 1
+        and 0 < guardian.depth == lane.depth
+        and guardian.way == INLINE
+        and lane.quick
+        and not (guardian.is_choosy or guardian.keeps_calls)
+        and not (guardian.is_pumping or guardian.finishing)
+        and call.more is None
+        and call.wake is None
+        and call.trial is None
+        and not (call.extra or call.listed or call.is_cancelled)
+        and lane.process is guardian.process  # nobody looks inside
+    )
+
+
+def _let_in(call: Call, at: float) -> None:
+    """Put what a call has in hand into the queue, and end its stay there."""
+    event, route = call.pending, call.route
+    sender = call.lane.guardian
+    unpark(call, at)
+    call.pending = None
+    sender.processed += 1
+    sender.emitted += 1
+    sender.blocked.record(at - call.ready_at)
+    leave(call.lane)
+    route.edge.appended += 1  # type: ignore[union-attr] # set together with route.lane
+    append(route.lane, route.edge, event, at)  # type: ignore[union-attr, arg-type]
+
+
+def _make_next(call: Call, lane: Lane, at: float) -> None:
+    """Be done with a call, and have its plain function run with what the queue holds first."""
+    guardian = lane.guardian
+    lane.calls.clear()
+    lane.dispatched = guardian.dispatched = 0
+    guardian.is_metered = False
+    call.is_settled = True
+    call.renew()
+    lane.spare = call
+    event, since, edge, _stamp = lane.queues[0].popleft()
+    lane.depth = guardian.depth = depth = guardian.depth - 1
+    if not depth:
+        guardian.ready.clear()
+    edge.taken += 1
+    guardian.wait.record(at - since)
+    leave(lane)
+    guardian.runner.carry(lane, event, edge, at)  # type: ignore[attr-defined] # an InlineRunner
+    if not guardian.dispatched:
+        go_on(guardian)
