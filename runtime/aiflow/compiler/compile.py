@@ -24,6 +24,7 @@ from aiflow.compiler.checks import (
     promises,
     retries,
     structure,
+    turns,
     types,
 )
 from aiflow.compiler.diagnostics import Diagnostic, Severity
@@ -48,6 +49,7 @@ CHECKS: tuple[Check, ...] = (
         + partitions.CHECKS
         + cycles.CHECKS
         + joins.CHECKS
+        + turns.CHECKS
         + injection.CHECKS
         + capacity.CHECKS
     ),

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequen
 
 from msgspec.structs import replace
 
-from aiflow.compiler.order import reachable
+from aiflow.compiler.branches import carried
 from aiflow.compiler.plan import Plan
 from aiflow.engine.cells import Call, EdgeState, Entry, Event, Guardian, Lane, Settled, Turn
 from aiflow.engine.ending import try_close
@@ -286,13 +286,14 @@ class JoinRows(Rows):
 
 def build_joins(plan: Plan, guardians: Mapping[str, Guardian], turns: int) -> None:
     """Give every join its rows."""
-    for guardian in guardians.values():
-        joining = guardian.node.operator.joins()
-        if joining is not None and guardian.ports:
-            reach = [_sources_of(plan, edges) for edges in _rows_of(plan, guardian)]
-            is_aligned = all(each == reach[0] for each in reach)
-            guardian.gate = JoinRows(guardian, turns, joining, is_aligned=is_aligned)
-            guardian.way = guardian.free = 0
+    found = [(each, each.node.operator.joins()) for each in guardians.values() if each.ports]
+    joins = [(guardian, joining) for guardian, joining in found if joining is not None]
+    sources = _sources_of(plan) if joins else {}
+    for guardian, joining in joins:
+        rows = [set().union(*(sources[id] for id in r)) for r in _rows_of(plan, guardian)]
+        is_aligned = all(each == rows[0] for each in rows)
+        guardian.gate = JoinRows(guardian, turns, joining, is_aligned=is_aligned)
+        guardian.way = guardian.free = 0
 
 
 def watch_joins(turn: Turn) -> None:
@@ -326,11 +327,15 @@ def _rows_of(plan: Plan, guardian: Guardian) -> list[list[str]]:
     ]
 
 
-def _sources_of(plan: Plan, nodes: Iterable[str]) -> set[str]:
-    before: dict[str, list[str]] = {node: [] for node in plan.nodes}
-    for edge in plan.edges.values():
-        before[edge.target].append(edge.source)
-    return {node for node in reachable(before, nodes) if plan.nodes[node].is_source}
+def _sources_of(plan: Plan) -> Mapping[str, set[str]]:
+    """Return node -> the sources whose events it sends on."""
+    edges = [(edge.source, edge.target, edge.target_port) for edge in plan.edges.values()]
+    leading: dict[str, str] = {}
+    for node in plan.nodes.values():
+        joining = node.operator.joins()
+        if joining is not None and joining.mode == "zip" and node.inputs:
+            leading[node.id] = node.inputs[0]
+    return carried(edges, [id for id, node in plan.nodes.items() if node.is_source], leading)
 
 
 def _entries(lane: Lane) -> Iterator[Entry]:

@@ -187,6 +187,10 @@ class Operator(Generic[P]):
         """Return how many events leave by the first output for each that comes, None if unknown."""
         return None
 
+    def waits_for_end(self) -> bool:
+        """Return whether it keeps its first event's output back until the turn ends, for sure."""
+        return False
+
     def most_outputs(self) -> int:
         """Return the most outputs of one event, all of which a transaction commits at once."""
         return self.max_outputs
@@ -218,6 +222,10 @@ class Source(Operator[P]):
     def conversations(self) -> int:
         """Return how many conversations one run opens here, 1 or more."""
         return 1
+
+    def events_per_turn(self) -> int | None:
+        """Return how many events a turn sends by the first output, None if nobody can say."""
+        return None
 
     def rate_per_s(self) -> float | None:
         """Return the declared events per second of one conversation, None where none are."""

@@ -72,7 +72,8 @@ def test_codes_belong_to_the_family_of_their_file() -> None:
     assert families == {
         **{"structure": "AF1", "types": "AF2", "policies": "AF3", "promises": "AF3"},
         **{"retries": "AF3", "partitions": "AF3"},
-        **{"cycles": "AF4", "joins": "AF4", "injection": "AF5", "capacity": "AF6"},
+        **{"cycles": "AF4", "joins": "AF4", "turns": "AF4"},
+        **{"injection": "AF5", "capacity": "AF6"},
     }
 
 

@@ -173,9 +173,11 @@ class GraphSpec:
         return 1 if is_one else self.nodes[name].workers
 
     def carried(self, name: str) -> set[str]:
-        """Return the sources that reach a node."""
+        """Return the sources whose events a node sends on: what pairs, those of its first input."""
         if name in self.sources:
             return {name}
+        if self.nodes[name].kind == "zip":
+            return self.carried(self.nodes[name].before[0][0])
         return set().union(*(self.carried(before) for before, _ in self.nodes[name].before))
 
     def pairs_by_arrival(self, name: str) -> bool:

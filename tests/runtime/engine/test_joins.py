@@ -381,6 +381,37 @@ def test_a_cancelled_turn_leaves_a_join_at_once(at: float) -> None:
     assert snapshot.in_flight == 0
 
 
+def test_zips_of_the_same_two_sources_in_another_order_are_paired_as_they_come() -> None:
+    """What each sends is of its first input, so nothing of them has the same item."""
+    seen: list[dict[str, str]] = []
+    builder = PlanBuilder(1).source("s", numbered(9)).source("t", numbered(9))
+    for name, first, second in (("y", "s", "t"), ("x", "t", "s"), ("j", "y", "x")):
+        builder.operator(name, join("zip"))
+        builder.edge(first, f"{name}.a").edge(second, f"{name}.b")
+    builder.sink("k", lambda joined: seen.append(joined.data)).edge("j", "k")
+
+    snapshot = run(builder)
+
+    assert snapshot.phase == "completed"
+    assert seen == [{"a": f"{number} {number}", "b": f"{number} {number}"} for number in range(9)]
+
+
+def test_what_a_zip_sends_is_paired_with_what_came_of_its_first_input() -> None:
+    """A filter beside it leaves a gap and shifts nothing."""
+    seen: list[dict[str, str]] = []
+    builder = PlanBuilder(1).source("s", numbered(9)).source("t", numbered(9))
+    builder.operator("y", join("zip")).edge("s", "y.a").edge("t", "y.b")
+    builder.node("f", lambda message: message if int(message.text) % 3 == 0 else None)
+    builder.operator("j", join("zip")).edge("s", "f").edge("y", "j.a").edge("f", "j.b")
+    builder.sink("k", lambda joined: seen.append(joined.data)).edge("j", "k")
+
+    snapshot = run(builder)
+
+    assert snapshot.phase == "completed"
+    assert [each["b"] for each in seen] == ["0", "3", "6"]
+    assert [each["a"] for each in seen] == ["0 0", "3 3", "6 6"]
+
+
 def test_pairs_by_arrival_that_hold_up_their_own_source_are_told_as_a_deadlock() -> None:
     """The compiler warns of it (AF413); the run names the nodes that wait for each other."""
     builder = PlanBuilder(1).source("s", numbered(60)).source("t", numbered(1))

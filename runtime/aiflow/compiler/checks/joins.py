@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from aiflow.compiler.branches import (
+    connected,
+    is_aligned,
+    joins_of,
+    shared_upstream,
+    sources_of_inputs,
+)
 from aiflow.compiler.diagnostics import Diagnostic, Fix
 from aiflow.compiler.findings import Check, Finding, fix, listed
 from aiflow.compiler.order import circles, reachable
 from aiflow.compiler.resolved import Resolved, ResolvedNode, conversations_at_once
-from aiflow.compiler.values import made
 from aiflow.graph import edits
 from aiflow.graph.values import UNSET
-from aiflow.operators.base import Joining
 
 _MOST_PLACES = 1_000_000
 
@@ -27,7 +32,7 @@ def joins_are_in_no_loop(resolved: Resolved) -> Iterator[Diagnostic]:
     Remedy: put the join behind the loop, or bring the branches together with a merge.
     """
     found = Finding("AF409")
-    joins = list(_joins(resolved))
+    joins = list(joins_of(resolved))
     back = [edge for edge in resolved.edges.values() if edge.feedback is not None]
     if not joins or not back:
         return
@@ -47,15 +52,17 @@ def joins_are_in_no_loop(resolved: Resolved) -> Iterator[Diagnostic]:
 def branches_have_a_source_in_common(resolved: Resolved) -> Iterator[Diagnostic]:
     """AF410: a join waits for all parts of an event, but no source reaches all its inputs.
 
-    It puts together what came of one and the same source event.
+    It puts together what came of one and the same source event. What a zip sends counts as an
+    event of its first input.
 
     Why: No two of its inputs could ever match; each event would pass alone.
     For example: two text-inputs, each led to one input of a join.
     Remedy: use mode zip, which takes one event of each input, or part one source's stream.
     """
     found = Finding("AF410")
-    for node, joining in _joins(resolved):
-        sources = list(_sources(resolved, node).values())
+    inputs = sources_of_inputs(resolved)
+    for node, joining in joins_of(resolved):
+        sources = list(inputs[node.id].values())
         if joining.mode == "all" and len(sources) > 1 and not set.intersection(*sources):
             yield found.error(
                 "node {node} waits for all parts of a source's event, but its inputs have no"
@@ -82,8 +89,8 @@ def joins_have_places_for_all(resolved: Resolved) -> Iterator[Diagnostic]:
     """
     found = Finding("AF411")
     active = conversations_at_once(resolved)
-    for node, _ in _joins(resolved):
-        ports = len(_sources(resolved, node))
+    for node, _ in joins_of(resolved):
+        ports = connected(node)
         wanted = ports * active
         if node.policy is None or not 1 < ports <= node.policy.queue_capacity < wanted:
             continue
@@ -111,9 +118,9 @@ def joins_hold_what_branches_do_at_once(resolved: Resolved) -> Iterator[Diagnost
     """
     found = Finding("AF412")
     active = conversations_at_once(resolved)
-    before = _before(resolved)
-    for node, _ in _joins(resolved):
-        ports = len(_sources(resolved, node))
+    before = {id: [e.source.node for e in node.incoming] for id, node in resolved.nodes.items()}
+    for node, _ in joins_of(resolved):
+        ports = connected(node)
         if not ports or node.policy is None or node.policy.queue_capacity < ports * active:
             continue
         share = node.policy.queue_capacity // ports // active
@@ -140,21 +147,23 @@ def pairs_are_of_the_same_sources(resolved: Resolved) -> Iterator[Diagnostic]:
 
     Where all inputs carry the same sources, zip knows what belongs together. Where only some
     do, it takes the first with the first, and a filter in one branch shifts all that follows.
+    What a zip sends carries the sources of its first input. Branches of which it is known that
+    they let everything through, such as a delay, shift nothing.
 
     Why: A branch that lets less through would hold up the other, and with it their source.
     For example: a zip of a source's filtered lines with the same lines merged with others.
     Remedy: lead the same sources to all its inputs, or different ones to each.
     """
     found = Finding("AF413")
-    for node, joining in _joins(resolved):
-        sources = list(_sources(resolved, node).values())
-        if joining.mode != "zip" or all(each == sources[0] for each in sources):
-            continue  # also where nothing is connected yet
-        shared = set.intersection(*sources)
+    inputs = sources_of_inputs(resolved)
+    for node, joining in joins_of(resolved):
+        if joining.mode != "zip" or is_aligned(inputs[node.id]):
+            continue
+        shared = set(shared_upstream(resolved, node))
         if shared:
             yield found.warning(
-                "node {node} pairs what comes by arrival, though {sources} reaches all its"
-                " inputs: what is filtered in one branch shifts the pairs",
+                "node {node} pairs what comes by arrival, though {sources} reaches more than one"
+                " of its inputs: what is filtered in one branch shifts the pairs",
                 "lead the same sources to all its inputs, or different ones to each",
                 node=node.id,
                 sources=listed(sorted(shared)),
@@ -171,7 +180,7 @@ def bytes_are_limited_where_all_may_wait(resolved: Resolved) -> Iterator[Diagnos
     Remedy: leave max_bytes out there, and limit the nodes before it.
     """
     found = Finding("AF414")
-    joins = {node.id for node, _ in _joins(resolved)}
+    joins = {node.id for node, _ in joins_of(resolved)}
     for node in resolved.nodes.values():
         is_entry = any(edge.feedback is not None for edge in node.incoming)
         if node.policy is None or node.policy.max_bytes is None:
@@ -192,31 +201,6 @@ CHECKS: tuple[Check, ...] = (
     *(joins_hold_what_branches_do_at_once, pairs_are_of_the_same_sources),
     *(bytes_are_limited_where_all_may_wait,),
 )
-
-
-def _joins(resolved: Resolved) -> Iterator[tuple[ResolvedNode, Joining]]:
-    for node in resolved.nodes.values():
-        if node.operator is not None:
-            joining, _ = made(node.operator.joins)
-            if joining is not None:
-                yield node, joining
-
-
-def _before(resolved: Resolved) -> dict[str, list[str]]:
-    nodes = resolved.nodes.items()
-    return {id: [edge.source.node for edge in node.incoming] for id, node in nodes}
-
-
-def _sources(resolved: Resolved, node: ResolvedNode) -> dict[str, set[str]]:
-    """Return in-port -> the sources that reach it."""
-    before = _before(resolved)
-    ports: dict[str, list[str]] = {}
-    for edge in node.incoming:
-        ports.setdefault(edge.target.port, []).append(edge.source.node)
-    return {
-        port: {id for id in reachable(before, starts) if resolved.nodes[id].is_source}
-        for port, starts in ports.items()
-    }
 
 
 def _more_places(node: ResolvedNode, wanted: int) -> Fix | None:

@@ -98,6 +98,15 @@ class Aggregate(Operator[AggregateParams]):
     Params: ClassVar = AggregateParams
     state = State.SERIALIZED
 
+    def waits_for_end(self) -> bool:
+        """Return whether it takes any text, and sends none before the turn ends.
+
+        A shorter longest message than the default is there to be reached.
+        """
+        params, usual = self.params, AggregateParams()
+        is_long = params.max_characters >= usual.max_characters
+        return params.until == "turn" and params.channel == "all" and is_long
+
     def new_state(self) -> Collected:
         """Return no text."""
         return Collected()

@@ -77,6 +77,10 @@ class Redact(Operator[RedactParams]):
         flags = re.IGNORECASE if params.ignore_case else re.NOFLAG
         self._patterns = tuple(re.compile(pattern, flags) for pattern in params.patterns)
 
+    def outputs_per_event(self) -> float:
+        """Return 1: exactly one each."""
+        return 1.0
+
     def process(self, payload: Text, scope: Scope) -> Text:
         """Return the payload with every match replaced."""
         text = payload.text

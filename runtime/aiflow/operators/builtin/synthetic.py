@@ -110,6 +110,10 @@ class Synthetic(Source[SyntheticParams]):
         """Return the number the params ask for."""
         return self.params.conversations
 
+    def events_per_turn(self) -> int:
+        """Return the count of the params."""
+        return self.params.count
+
     def rate_per_s(self) -> float | None:
         """Return the rate of the params; None where tokens come as fast as they are taken."""
         return self.params.rate or None

@@ -74,6 +74,10 @@ class Template(Operator[TemplateParams]):
         super().__init__(params, folders)
         self._parts = tuple(_parts_of(params.template))
 
+    def outputs_per_event(self) -> float:
+        """Return 1: exactly one each."""
+        return 1.0
+
     def process(self, payload: Any, scope: Scope) -> Message:  # noqa: ANN401
         """Return the filled template."""
         names = names_of(payload, scope)

@@ -99,6 +99,15 @@ class TextInput(Source[TextInputParams]):
         except NamedFileError:
             return 1
 
+    def events_per_turn(self) -> int | None:
+        """Return how many texts there are where one conversation has them all, else 1."""
+        if self.params.conversations == "each":
+            return 1
+        try:
+            return len(self._texts(None))
+        except NamedFileError:
+            return None
+
     def stream(self, scope: Scope) -> Iterator[Message]:
         """Yield the conversation's texts."""
         if self.params.conversations == "one" or scope.input is not None:
