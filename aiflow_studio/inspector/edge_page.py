@@ -151,7 +151,7 @@ class EdgePage(Page):
         form.visit_ended.connect(self.desk.steps.end_visit)
         return form
 
-    def _offer(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+    def _offer(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401 - any plain value
         if name in ("feedback", *_LimitFields.model_fields):
             return self._offer_feedback(name, value, is_trial)
 
@@ -170,7 +170,7 @@ class EdgePage(Page):
         label = f"Set {word} of {self._edge}"
         return self.desk.steps.take(edit, label, ("edge", self._edge, name), is_trial)
 
-    def _offer_feedback(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+    def _offer_feedback(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401 - any plain value
         def edit(graph: Graph) -> Graph:
             before = graph.edges[self._edge].feedback
             if name == "feedback":

@@ -176,7 +176,7 @@ def _read_switch(spec: FieldSpec, entry: str) -> bool:
     raise EntryError(f"{spec.label} is true or false.")
 
 
-def _read_choice(spec: FieldSpec, entry: str) -> Any:  # noqa: ANN401
+def _read_choice(spec: FieldSpec, entry: str) -> Any:  # noqa: ANN401 - any plain value
     for choice in spec.choices:
         if entry.strip() == write(spec, choice):
             return choice
@@ -213,14 +213,14 @@ def _read_secret_name(spec: FieldSpec, entry: str) -> str:
     return entry
 
 
-def _read_json(spec: FieldSpec, entry: str) -> Any:  # noqa: ANN401
+def _read_json(spec: FieldSpec, entry: str) -> Any:  # noqa: ANN401 - any plain value
     try:
         return json.loads(entry, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise EntryError(f"{spec.label} is JSON, and this is none: {error}.") from error
 
 
-def _refuse_constant(name: str) -> Any:  # noqa: ANN401
+def _refuse_constant(name: str) -> Any:  # noqa: ANN401 - it never returns
     raise ValueError(f"{name} is no JSON number")
 
 

@@ -126,7 +126,7 @@ def _label(name: str, unit: str) -> str:
     return words.replace("_", " ").capitalize()
 
 
-def _unwrap(annotation: Any, metadata: list[Any]) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
+def _unwrap(annotation: Any, metadata: list[Any]) -> tuple[Any, list[Any], bool]:  # noqa: ANN401 - annotations are any object
     """Take `Annotated` and `| None` off a type; what `Annotated` carried joins the metadata."""
     is_optional = False
     while True:
@@ -158,7 +158,7 @@ _NAMED = {Kind.MULTILINE, Kind.CODE, Kind.PATH, Kind.SAVE_PATH, Kind.SECRET_NAME
 _LINED = {tuple, list, set, frozenset, Sequence}
 
 
-def _kind(inner: Any, extra: Mapping[str, Any]) -> tuple[Kind, tuple[Any, ...]]:  # noqa: ANN401
+def _kind(inner: Any, extra: Mapping[str, Any]) -> tuple[Kind, tuple[Any, ...]]:  # noqa: ANN401 - annotations are any object
     """Return the kind of a bare type, and what there is to choose from."""
     origin, parts = get_origin(inner), get_args(inner)
     if origin is Literal:
@@ -172,7 +172,7 @@ def _kind(inner: Any, extra: Mapping[str, Any]) -> tuple[Kind, tuple[Any, ...]]:
     return next((kind for base, kind in _BY_TYPE if _is_a(inner, base)), Kind.JSON), ()
 
 
-def _is_a(inner: Any, base: type) -> bool:  # noqa: ANN401
+def _is_a(inner: Any, base: type) -> bool:  # noqa: ANN401 - annotations are any object
     return isinstance(inner, type) and issubclass(inner, base)
 
 

@@ -257,7 +257,7 @@ class Form(QWidget):
                 row.draft = row.draft if fault else None
                 row.mark(fault)
 
-    def _offer_group(self, group: str, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+    def _offer_group(self, group: str, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401 - any plain value
         given = self._given.get(group, {})
         inner = merged(given if isinstance(given, Mapping) else {}, {name: value})
         spec = self._groups[group].spec
@@ -306,7 +306,7 @@ class GroupRow:
         self.button.toggled.connect(self.expand)
         self.show_value(UNSET)
 
-    def show_value(self, value: Any) -> None:  # noqa: ANN401
+    def show_value(self, value: Any) -> None:  # noqa: ANN401 - any plain value
         """Show the nested value; one that is no mapping is shown as having none."""
         given = value if isinstance(value, Mapping) else {}
         self.form.show_given(given)

@@ -94,7 +94,7 @@ class GraphPage(Page):
         """Show how much of the bound is used."""
         self._bound.show_snapshot(snapshot)
 
-    def _offer(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+    def _offer(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401 - any plain value
         def edit(graph: Graph) -> Graph:
             if name == "name":
                 return edits.set_name(graph, "" if value is UNSET else value)

@@ -203,7 +203,7 @@ class NodePage(Page):
         form.visit_ended.connect(self.desk.steps.end_visit)
         self._forms.append(form)
 
-    def _offer_name(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+    def _offer_name(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401 - any plain value
         old = self._node
         return self.desk.steps.take(
             lambda graph: edits.rename_node(graph, old, value),
@@ -212,7 +212,7 @@ class NodePage(Page):
             is_trial,
         )
 
-    def _offer_param(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+    def _offer_param(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401 - any plain value
         return self.desk.steps.take(
             lambda graph: edits.merge_params(graph, self._node, {name: value}),
             f"{'Reset' if value is UNSET else 'Set'} {name} of {self._node}",
@@ -220,7 +220,7 @@ class NodePage(Page):
             is_trial,
         )
 
-    def _offer_policy(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+    def _offer_policy(self, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401 - any plain value
         return self.desk.steps.take(
             lambda graph: edits.merge_policy(graph, self._node, {name: value}),
             f"{'Reset' if value is UNSET else 'Set'} {name} of {self._node}",

@@ -198,7 +198,7 @@ class _ResourceRow(QWidget):
             edit, f"Add a {kind} for {self._node}", ("add-resource", self._node, self._name)
         )
 
-    def _offer(self, resource: str, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401
+    def _offer(self, resource: str, name: str, value: Any, is_trial: bool) -> str:  # noqa: ANN401 - any plain value
         def edit(graph: Graph) -> Graph:
             given = graph.resources[resource].params if resource in graph.resources else {}
             return edits.set_resource_params(graph, resource, merged(given, {name: value}))

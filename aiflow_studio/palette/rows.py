@@ -89,7 +89,7 @@ class RowModel(QAbstractListModel):
         """Return how many rows there are."""
         return 0 if parent.isValid() else len(self._rows)
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: ANN401
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: ANN401 - as Qt declares it
         """Return text, tooltip or the row itself."""
         row = self._rows[index.row()]
         if role == _ROW:

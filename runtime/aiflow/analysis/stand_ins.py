@@ -67,12 +67,12 @@ class _Step(Operator[NoParams]):
 
 
 class _QuickStep(_Step):
-    def process(self, payload: Any, scope: Scope) -> Iterator[Emit]:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Iterator[Emit]:  # noqa: ANN401 - payloads are any type
         yield from self.outputs_due(payload, scope)
 
 
 class _SlowStep(_Step):
-    async def process(self, payload: Any, scope: Scope) -> AsyncIterator[Emit]:  # noqa: ANN401
+    async def process(self, payload: Any, scope: Scope) -> AsyncIterator[Emit]:  # noqa: ANN401 - payloads are any type
         await scope.sleep(self.service.draw(scope.random))
         for output in self.outputs_due(payload, scope):
             yield output
@@ -84,7 +84,7 @@ class _End(Operator[NoParams]):
     service: Spread
     ages: Histogram | None
 
-    async def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
+    async def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401 - payloads are any type
         await scope.sleep(self.service.draw(scope.random))
         if self.ages is not None:
             self.ages.record(max(0.0, scope.clock.now() - scope.created_at))

@@ -154,7 +154,7 @@ async def _ordered(get: Get, put: Put, operator: Callable[[Any], Any], times: li
     wait, service, blocked = times
     tickets: Any = asyncio.Queue(WORKERS)  # noqa: TID251
 
-    async def work(payload: Any, began: float) -> Any:  # noqa: ANN401
+    async def work(payload: Any, began: float) -> Any:  # noqa: ANN401 - payloads are any type
         result = await operator(payload)
         spent = now() - began
         service.sum_s += spent

@@ -22,19 +22,19 @@ class _State(TypedDict, total=False):
 async def two_nodes(work: Work) -> None:
     """Carry all tokens as one list from node to node."""
 
-    async def source(_: Any) -> Any:  # noqa: ANN401
+    async def source(_: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return {"tokens": list(work.tokens)}
 
-    async def first(state: Any) -> Any:  # noqa: ANN401
+    async def first(state: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return {"tokens": list(state["tokens"])}
 
-    async def puts(state: Any) -> Any:  # noqa: ANN401
+    async def puts(state: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return {"tokens": [work.put(token) for token in state["tokens"]]}
 
-    async def slow(state: Any) -> Any:  # noqa: ANN401
+    async def slow(state: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return {"tokens": [await work.handle(token) for token in state["tokens"]]}
 
-    async def sink(state: Any) -> Any:  # noqa: ANN401
+    async def sink(state: Any) -> Any:  # noqa: ANN401 - a peer's own types
         work.taken += state["tokens"]
         return {}
 
@@ -53,26 +53,26 @@ async def pipelined(work: Work) -> None:
     """Send each token on its own, one node further in each step of the graph."""
     graph, types = import_module("langgraph.graph"), import_module("langgraph.types")
 
-    def on(node: str, token: str) -> Any:  # noqa: ANN401
+    def on(node: str, token: str) -> Any:  # noqa: ANN401 - a peer's own types
         return types.Command(goto=types.Send(node, token))
 
-    async def source(state: Any) -> Any:  # noqa: ANN401
+    async def source(state: Any) -> Any:  # noqa: ANN401 - a peer's own types
         number = state["next"]
         if number == len(work.tokens):
             return types.Command(goto=[])
         token = types.Send("first", work.tokens[number])
         return types.Command(update={"next": number + 1}, goto=[token, "source"])
 
-    async def first(token: Any) -> Any:  # noqa: ANN401
+    async def first(token: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return on("puts", token)
 
-    async def puts(token: Any) -> Any:  # noqa: ANN401
+    async def puts(token: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return on("slow", work.put(token))
 
-    async def slow(token: Any) -> Any:  # noqa: ANN401
+    async def slow(token: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return on("sink", await work.handle(token))
 
-    async def sink(token: Any) -> Any:  # noqa: ANN401
+    async def sink(token: Any) -> Any:  # noqa: ANN401 - a peer's own types
         work.taken.append(token)
         return {}
 
@@ -88,7 +88,7 @@ async def outside(work: Work) -> None:
     """Let one node write tokens, and handle them where the stream is read."""
     graph, config = import_module("langgraph.graph"), import_module("langgraph.config")
 
-    async def source(_: Any) -> Any:  # noqa: ANN401
+    async def source(_: Any) -> Any:  # noqa: ANN401 - a peer's own types
         write = config.get_stream_writer()
         for token in work.tokens:
             write(work.put(token))

@@ -166,14 +166,14 @@ class _Puts(Operator[NoParams]):
         super().__init__(NoParams())
         self._work = work
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - a peer's own types
         return self._work.put(payload)
 
 
 class _Slow(_Puts):
     name = "slow"
 
-    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - a peer's own types
         return await self._work.handle(payload)
 
 
@@ -202,13 +202,13 @@ async def _by_hand(work: Work) -> None:
 async def _penguiflow(work: Work) -> None:
     penguiflow = import_module("penguiflow")
 
-    async def first(token: Any, _: Any) -> Any:  # noqa: ANN401
+    async def first(token: Any, _: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return token
 
-    async def puts(token: Any, _: Any) -> Any:  # noqa: ANN401
+    async def puts(token: Any, _: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return work.put(token)
 
-    async def slow(token: Any, _: Any) -> Any:  # noqa: ANN401
+    async def slow(token: Any, _: Any) -> Any:  # noqa: ANN401 - a peer's own types
         return await work.handle(token)
 
     policy = penguiflow.NodePolicy(validate="none")

@@ -22,22 +22,22 @@ _IN = (Port("in", ANY),)
 _OUT = (Port("out", ANY),)
 
 
-def same(payload: Any) -> Any:  # noqa: ANN401
+def same(payload: Any) -> Any:  # noqa: ANN401 - payloads are any type
     """Return the payload: the work of both sides."""
     return payload
 
 
-def twice(payload: Any) -> list[Any]:  # noqa: ANN401
+def twice(payload: Any) -> list[Any]:  # noqa: ANN401 - payloads are any type
     """Return two outputs."""
     return [payload, payload]
 
 
-async def awaited(payload: Any) -> Any:  # noqa: ANN401
+async def awaited(payload: Any) -> Any:  # noqa: ANN401 - payloads are any type
     """Return the payload without waiting."""
     return payload
 
 
-async def suspended(payload: Any) -> Any:  # noqa: ANN401
+async def suspended(payload: Any) -> Any:  # noqa: ANN401 - payloads are any type
     """Give way once, then return the payload."""
     await asyncio.sleep(0)
     return payload
@@ -47,24 +47,24 @@ class _Same(Operator[NoParams]):
     name = "same"
     inputs, outputs = _IN, _OUT
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         return payload
 
 
 class _Twice(_Same):
     max_outputs = 2
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         return [payload, payload]
 
 
 class _Awaits(_Same):
-    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         return payload
 
 
 class _Suspends(_Same):
-    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         await asyncio.sleep(0)
         return payload
 
@@ -79,7 +79,7 @@ class Sink(Operator[NoParams]):
         super().__init__(NoParams())
         self._taken = taken
 
-    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401 - payloads are any type
         """Hand it on."""
         self._taken(payload)
 

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from aiflow.analysis.watch import Watch
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import complain, put, put_json, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.cli.settings import tuning_of
@@ -25,7 +26,7 @@ _TABLE_EVERY_S = 0.2
 _LINE_EVERY_S = 1.0
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "attach",

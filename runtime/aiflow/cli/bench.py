@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from aiflow.bench.engine import Row, rows
 from aiflow.bench.figures import Figure, figures
 from aiflow.bench.peers import PeerRow, peer_rows
 from aiflow.cli import bench_paper, compare
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import complain, put, put_json, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.cli.results import folder, write
@@ -24,7 +24,7 @@ _PEERS_HEAD = (
 )
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command and what it measures to the program's parser."""
     parser = commands.add_parser("bench", help="measure the engine on this machine")
     measures = parser.add_subparsers(title="measures", metavar="MEASURE", required=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from aiflow.bench.paper import PaperRow, paper_rows
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import complain, put, put_json, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.cli.results import folder, write
@@ -20,7 +20,7 @@ _HEAD = (
 )
 
 
-def add_to(measures: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(measures: Commands, common: argparse.ArgumentParser) -> None:
     """Add the measure to the parser of `bench`."""
     parser = measures.add_parser(
         "paper",

@@ -8,6 +8,7 @@ from typing import Any
 
 from aiflow.analysis.wording import counted
 from aiflow.cli.catalog import add_operators_option, catalog_of
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import complain, put, put_json
 from aiflow.cli.exits import Exit
 from aiflow.cli.files import read_graph
@@ -21,7 +22,7 @@ from aiflow.operators.registry import Catalog
 Outcome = Compiled | GraphFileError
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "check",

@@ -11,6 +11,7 @@ from typing import Any
 from aiflow.analysis.compare import Row, Way, measure
 from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.check import finding_line
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import complain, put, put_json, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.cli.files import read_graph
@@ -25,7 +26,7 @@ _MOST_RUNS = _MOST_WAYS = 1000
 _HEADS = ("first token", "took", "in flight", "max queue", "dropped", "slow node")
 
 
-def add_to(measures: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(measures: Commands, common: argparse.ArgumentParser) -> None:
     """Add the measure to the parser of `bench`."""
     parser = measures.add_parser(
         "compare",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from aiflow.cli.catalog import add_operators_option, catalog_of
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import complain, plain_failure
 from aiflow.cli.exits import Exit, UsageError, unknown, unwritable
 from aiflow.cli.files import read_graph
@@ -24,7 +24,7 @@ _PICTURES = {"mermaid": mermaid_of, "dot": dot_of, "svg": svg_of}
 FORMS = ("json", "python", *_PICTURES)
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "convert",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import put, put_json
 from aiflow.cli.exits import Exit
 from aiflow.cli.files import read_graph
 from aiflow.graph.changes import changes
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "diff", parents=[common], help="say in words what changed between two graphs"

@@ -6,8 +6,8 @@ import argparse
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import put
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.compiler.explain import FAMILIES, Explanation, explanations
@@ -17,7 +17,7 @@ _WIDTH = 88
 _CODE = re.compile(r"AF\d{3}", re.ASCII)
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "explain", parents=[common], help="say what a code such as AF304 means and what to do"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import put_data, put_json
 from aiflow.cli.exits import Exit, UsageError, unknown, unreadable
 from aiflow.providers.dialect import dialect_names
@@ -15,7 +16,7 @@ from aiflow.providers.reading import lines, normalize, summarize
 _READ_BYTES = 1 << 16
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "normalize",

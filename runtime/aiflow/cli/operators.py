@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aiflow.cli.catalog import add_operators_option, catalog_of
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import complain, put, put_json
 from aiflow.cli.exits import Exit, unknown
 from aiflow.cli.manual import manual_lines
@@ -15,7 +16,7 @@ from aiflow.operators.base import Operator, Port
 from aiflow.operators.registry import Catalog
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "operators",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic import ValidationError
 
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import put_json, say
 from aiflow.cli.exits import Exit, UsageError, unknown, unwritable
 from aiflow.cli.files import is_replaceable
@@ -25,7 +26,7 @@ from aiflow.transport.trace import FIRST_BYTES, Trace
 _DIALECT = "openai-chat"
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "record",

@@ -7,8 +7,8 @@ import asyncio
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import put, put_json, say
 from aiflow.cli.exits import Exit, UsageError
 from aiflow.clock import SystemClock
@@ -25,7 +25,7 @@ from aiflow.transport.trace import Trace
 from aiflow.transport.trace_server import TraceServer
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "replay",

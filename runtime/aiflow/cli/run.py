@@ -7,12 +7,12 @@ import contextlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from aiflow.analysis.facts import Facts
 from aiflow.analysis.wording import counted
 from aiflow.cli.catalog import add_operators_option, catalog_of
 from aiflow.cli.check import finding_line
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import complain, put_json, say
 from aiflow.cli.exits import Exit, UsageError, unknown
 from aiflow.cli.files import read_graph
@@ -33,7 +33,7 @@ from aiflow.graph.model import Graph
 from aiflow.providers.recordings import AnswerRecordings
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "run",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from aiflow.cli.commands import Commands
 from aiflow.cli.console import put_json
 from aiflow.cli.exits import Exit
 from aiflow.graph.schema import graph_schema
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401
+def add_to(commands: Commands, common: argparse.ArgumentParser) -> None:
     """Add the command to the program's parser."""
     parser = commands.add_parser(
         "schema",

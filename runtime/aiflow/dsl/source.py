@@ -276,7 +276,7 @@ def _entry(value: Any) -> str:  # noqa: ANN401 - any dataclass of the model
     return f"{type(value).__name__}({', '.join(given)})"
 
 
-def _default(field: Any) -> Any:  # noqa: ANN401
+def _default(field: Any) -> Any:  # noqa: ANN401 - of any operator's params
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 

@@ -103,7 +103,7 @@ def handing_over(operator: Operator[Any], give: Callable[[SinkEvent], Any]) -> O
     if operator.is_blocking:
         raise EngineError(f"operator {operator.name} blocks its thread; iterate over another sink")
 
-    async def process(self: Operator[Any], payload: Any, scope: Scope) -> None:  # noqa: ANN401
+    async def process(self: Operator[Any], payload: Any, scope: Scope) -> None:  # noqa: ANN401 - payloads are any type
         event = SinkEvent(payload, scope.conversation, scope.turn, scope.sequence, scope.created_at)
         done = operator.process(payload, scope)
         if isawaitable(done):

@@ -91,7 +91,7 @@ def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what
     advance(call, None)
 
 
-def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: ANN401
+def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: ANN401 - what an operator returns
     """Return one output, None, or an iterator over outputs.
 
     Raises:
@@ -119,7 +119,7 @@ def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: AN
     return iter(result) if result else None
 
 
-def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401
+def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401 - what an operator returns
     """Put an output into the call's hand; return False where it does not leave, or not yet."""
     lane = call.lane
     route, payload = way_of(lane, output)
@@ -183,7 +183,7 @@ def _drop(payload: object) -> None:
         payload.close()
 
 
-def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401
+def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401 - what an operator returns
     """Return the route of an output and its payload.
 
     Raises:
@@ -205,7 +205,7 @@ def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401
     return lane.route, output
 
 
-def make_event(lane: Lane, event: Event, payload: Any) -> Event:  # noqa: ANN401
+def make_event(lane: Lane, event: Event, payload: Any) -> Event:  # noqa: ANN401 - payloads are any type
     """Return the event that carries an output: its ancestor's place, a part of its own."""
     part = next_part(lane, event)
     if payload is event.payload and part == event.part:

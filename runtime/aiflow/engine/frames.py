@@ -150,7 +150,7 @@ def _next_odd(frames: list[Frame], frame: Frame, at: float) -> tuple[Lane, Event
     return route.lane, event  # type: ignore[return-value]
 
 
-def _route(lane: Lane, output: Any) -> Route | None:  # noqa: ANN401
+def _route(lane: Lane, output: Any) -> Route | None:  # noqa: ANN401 - what an operator returns
     """Return the way of an output; None where it needs a closer look."""
     if type(output) is lane.plain:
         return lane.route

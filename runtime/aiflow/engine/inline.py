@@ -210,7 +210,7 @@ def _pass_queue(sender: Guardian, route: Route, guardian: Guardian, at: float) -
     return began
 
 
-def _hand_over(lane: Lane, event: Event, route: Route, payload: Any, at: float) -> None:  # noqa: ANN401
+def _hand_over(lane: Lane, event: Event, route: Route, payload: Any, at: float) -> None:  # noqa: ANN401 - payloads are any type
     """Bring one output to where it does not run at once; keep a call where it must wait."""
     if route.leads_on:
         output = make_event(lane, event, payload)
@@ -238,7 +238,7 @@ def suspend(lane: Lane, event: Event, later: Later, spent_s: float, at: float) -
     later.take_over(call, at)
 
 
-def _several(lane: Lane, event: Event, out: Any, spent_s: float, at: float) -> None:  # noqa: ANN401
+def _several(lane: Lane, event: Event, out: Any, spent_s: float, at: float) -> None:  # noqa: ANN401 - what an operator returns
     """Begin to carry out several outputs, or one that has to be looked at closer."""
     call = open_call(lane, event, at)
     if hasattr(out, "__next__"):
@@ -416,7 +416,7 @@ def _call_for(call: Call, _: object) -> None:
         _call(call, call.lane.guardian.process, call.event.payload, call.scope)
 
 
-def _run(call: Call, edge: EdgeState, process: Callable[..., Any], payload: Any) -> None:  # noqa: ANN401
+def _run(call: Call, edge: EdgeState, process: Callable[..., Any], payload: Any) -> None:  # noqa: ANN401 - payloads are any type
     """Call the operator for an event that has a call."""
     lane = call.lane
     if lane.guardian.window > 1:

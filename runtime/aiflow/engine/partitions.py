@@ -99,7 +99,7 @@ class Partitions:
         trial.is_waiting = True
         return False
 
-    def state_for(self, call: Call, default: Any) -> Any:  # noqa: ANN401
+    def state_for(self, call: Call, default: Any) -> Any:  # noqa: ANN401 - each operator's own state
         """Return the state that a call works on; `default` where the lane has it."""
         assert call.trial is not None
         found = self._found(call.trial.key)

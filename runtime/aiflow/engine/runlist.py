@@ -96,7 +96,7 @@ class RunList:
             self._is_scheduled = True
             self._loop.call_soon(self._turn)
 
-    def push(self, function: Callable[[Any, Any], None], first: Any, second: Any) -> None:  # noqa: ANN401
+    def push(self, function: Callable[[Any, Any], None], first: Any, second: Any) -> None:  # noqa: ANN401 - whatever the function returns
         """Put work on top, to be done next; from outside a turn, behind all there is."""
         if self.is_running:
             self.stack.append((function, first, second))

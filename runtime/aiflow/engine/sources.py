@@ -94,7 +94,7 @@ class Stream:
         """Read once more, though there is as much in the graph as may be."""
         self._most = self.lane.turn.in_flight + 1
 
-    def make(self, output: Any, at: float) -> tuple[Route, Event] | None:  # noqa: ANN401
+    def make(self, output: Any, at: float) -> tuple[Route, Event] | None:  # noqa: ANN401 - what an operator returns
         """Return the event for an output and its way; None for a mark, or with nowhere to go."""
         created_at = at
         if type(output) is Emit and output.created_at is not None:
@@ -301,7 +301,7 @@ class PulledStream(Stream):
         if self.offer(own.route, event, at):  # type: ignore[arg-type] # a plain class was seen
             self.go_on()
 
-    def _send(self, output: Any, at: float) -> bool | None:  # noqa: ANN401
+    def _send(self, output: Any, at: float) -> bool | None:  # noqa: ANN401 - what an operator returns
         """Bring an output of any kind on its way; None where it has to wait or was wrong."""
         try:
             made = self.make(output, at)
@@ -473,7 +473,7 @@ class TaskStream(Stream):
             return True
         return self.offer(route, event, at)
 
-    async def _ask(self, outputs: AsyncIterator[Any]) -> Any:  # noqa: ANN401
+    async def _ask(self, outputs: AsyncIterator[Any]) -> Any:  # noqa: ANN401 - what an operator returns
         """Return the next output, or this stream itself where there is none."""
         guardian, kernel = self.guardian, self.kernel
         asked_at = kernel.now()
@@ -528,7 +528,7 @@ def open_stream(lane: Lane) -> Stream | None:
     return PulledStream(lane, outputs)
 
 
-def _iterator(outputs: Any) -> Iterator[Any] | AsyncIterator[Any]:  # noqa: ANN401
+def _iterator(outputs: Any) -> Iterator[Any] | AsyncIterator[Any]:  # noqa: ANN401 - what an operator returns
     """Return the iterator of what a source's `stream` returned.
 
     Raises:

@@ -126,7 +126,7 @@ class Stepper(Later):
         while self.task.cancelling():
             self.task.uncancel()
 
-    def _returned(self, result: Any, ended: int) -> Steps | None:  # noqa: ANN401
+    def _returned(self, result: Any, ended: int) -> Steps | None:  # noqa: ANN401 - what an operator returns
         """See to what a coroutine has returned.
 
         Args:
@@ -146,7 +146,7 @@ class Stepper(Later):
         """See to an error of what sees to coroutines."""
         raise NotImplementedError
 
-    def _wait(self, waits_for: Any) -> None:  # noqa: ANN401
+    def _wait(self, waits_for: Any) -> None:  # noqa: ANN401 - what a coroutine may await is any object
         self._waits_for = waits_for
         if waits_for is None:
             self._loop.call_soon(self._again, context=self._outside)
@@ -159,7 +159,7 @@ class Stepper(Later):
             self._waits_for, self._error = None, RuntimeError(wrong)
             self._loop.call_soon(self._again, context=self._outside)
 
-    def _wrong_with(self, waits_for: Any) -> str | None:  # noqa: ANN401
+    def _wrong_with(self, waits_for: Any) -> str | None:  # noqa: ANN401 - what a coroutine may await is any object
         """Return why this cannot be waited for, in the words of asyncio's tasks."""
         is_blocking = getattr(waits_for, "_asyncio_future_blocking", None)
         if is_blocking is None:

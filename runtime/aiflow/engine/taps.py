@@ -115,7 +115,7 @@ def _shown(value: object) -> str:
     return repr(value)[:SHOWN_CHARACTERS]
 
 
-def _cut(value: Any) -> Any:  # noqa: ANN401
+def _cut(value: Any) -> Any:  # noqa: ANN401 - any plain value
     if isinstance(value, str) and len(value) > SHOWN_CHARACTERS:
         return value[:SHOWN_CHARACTERS] + "…"
     if isinstance(value, dict):

@@ -180,7 +180,7 @@ class TraceView:
             return self._around_generator(node, process)
         if inspect.iscoroutinefunction(process):
 
-            async def awaits(payload: Any, scope: Any) -> Any:  # noqa: ANN401
+            async def awaits(payload: Any, scope: Any) -> Any:  # noqa: ANN401 - payloads are any type
                 stay = self._begun(node, scope.event)
                 began = self._now()
                 try:
@@ -190,7 +190,7 @@ class TraceView:
 
             return awaits
 
-        def calls(payload: Any, scope: Any) -> Any:  # noqa: ANN401
+        def calls(payload: Any, scope: Any) -> Any:  # noqa: ANN401 - payloads are any type
             stay = self._begun(node, scope.event)
             began = self._now()
             try:
@@ -201,7 +201,7 @@ class TraceView:
         return calls
 
     def _around_generator(self, node: str, process: Callable[..., Any]) -> Callable[..., Any]:
-        def yields(payload: Any, scope: Any) -> Iterator[Any]:  # noqa: ANN401
+        def yields(payload: Any, scope: Any) -> Iterator[Any]:  # noqa: ANN401 - payloads are any type
             stay = self._begun(node, scope.event)
             outputs = process(payload, scope)
             try:
@@ -220,7 +220,7 @@ class TraceView:
         return yields
 
     def _around_stream(self, node: str, process: Callable[..., Any]) -> Callable[..., Any]:
-        async def streams(payload: Any, scope: Any) -> AsyncIterator[Any]:  # noqa: ANN401
+        async def streams(payload: Any, scope: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - payloads are any type
             stay = self._begun(node, scope.event)
             async with aclosing(process(payload, scope)) as outputs:
                 while True:

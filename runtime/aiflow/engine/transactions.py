@@ -53,7 +53,7 @@ def begin_transaction(call: Call, at: float) -> bool:
     return True
 
 
-def keep_output(call: Call, route: Route, payload: Any) -> None:  # noqa: ANN401
+def keep_output(call: Call, route: Route, payload: Any) -> None:  # noqa: ANN401 - payloads are any type
     """Keep an output until the transaction is committed, in a place of its own.
 
     Raises:

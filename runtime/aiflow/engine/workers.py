@@ -95,7 +95,7 @@ class WorkerRunner(InlineRunner):
             call.is_cancelled = True
             call.worker.cancel_call()
 
-    async def in_thread(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+    async def in_thread(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401 - whatever the function returns
         """Call a function in the executor and return what it returns."""
         assert self._guardian is not None
         loop = self._guardian.kernel.loop
@@ -167,7 +167,7 @@ class WorkerRunner(InlineRunner):
 
         return begin
 
-    async def _threaded(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+    async def _threaded(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401 - whatever the function returns
         result = await self.in_thread(function, *args)
         # A blocking generator blocks while it makes its outputs.
         return _Threaded(result, self.in_thread) if isinstance(result, Iterator) else result
@@ -252,7 +252,7 @@ class Worker(Stepper):
         if self._waits_for is NOTHING:
             self._error = asyncio.CancelledError()
 
-    def _returned(self, result: Any, ended: int) -> Steps | None:  # noqa: ANN401
+    def _returned(self, result: Any, ended: int) -> Steps | None:  # noqa: ANN401 - what an operator returns
         call = self.call
         if call is None:
             self._come_back(None)
@@ -379,7 +379,7 @@ class Worker(Stepper):
         guardian.service.sum_s += at - since
         guardian.remeter()
 
-    def _left(self, call: Call, result: Any, at: float) -> None:  # noqa: ANN401
+    def _left(self, call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what an operator returns
         """Carry on what the operator returned."""
         lane = call.lane
         has_pump = self._begin_end(call, at)
@@ -535,7 +535,7 @@ class _Threaded:
     def __aiter__(self) -> _Threaded:
         return self
 
-    async def __anext__(self) -> Any:  # noqa: ANN401
+    async def __anext__(self) -> Any:  # noqa: ANN401 - what an operator returns
         output = await self._run(next, self._outputs, self)
         if output is self:
             raise StopAsyncIteration

@@ -91,7 +91,7 @@ def parse(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - JSON is any v
     return value
 
 
-def render(value: Any, where: str, depth: int = 0, *, open_levels: int = 0) -> str:  # noqa: ANN401
+def render(value: Any, where: str, depth: int = 0, *, open_levels: int = 0) -> str:  # noqa: ANN401 - any plain value
     """Return the canonical JSON text of a value.
 
     What fits on one line of `WIDTH` columns stands on one line; the rest is indented by two
@@ -155,7 +155,7 @@ def _parse_int(text: str) -> int | WrittenNumber:
     return WrittenNumber(text) if text == "-0" or len(text) > _LONGEST_INT else int(text)
 
 
-def _refuse_constant(name: str) -> Any:  # noqa: ANN401
+def _refuse_constant(name: str) -> Any:  # noqa: ANN401 - it never returns
     raise _FlawError(name)
 
 
@@ -202,7 +202,7 @@ def _too_deep(where: str) -> GraphFileError:
     )
 
 
-def _depth_exceeds(value: Any, limit: int) -> bool:  # noqa: ANN401
+def _depth_exceeds(value: Any, limit: int) -> bool:  # noqa: ANN401 - any plain value
     level = [value]
     for _ in range(limit):
         level = [
@@ -216,7 +216,7 @@ def _depth_exceeds(value: Any, limit: int) -> bool:  # noqa: ANN401
     return any(isinstance(item, dict | list) for item in level)
 
 
-def _key(key: Any, where: str) -> str:  # noqa: ANN401
+def _key(key: Any, where: str) -> str:  # noqa: ANN401 - any plain value
     if not isinstance(key, str):
         raise GraphFileError(where, "a key that is no text cannot be written as JSON", "use text")
     return _string(key)
@@ -228,7 +228,7 @@ def _string(text: str) -> str:
     return _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", quoted)
 
 
-def _one_line(value: Any, where: str, depth: int) -> str:  # noqa: ANN401
+def _one_line(value: Any, where: str, depth: int) -> str:  # noqa: ANN401 - any plain value
     if not isinstance(value, Mapping | list | tuple):
         return _scalar(value, where)
     if depth >= MAX_DEPTH:

@@ -150,15 +150,15 @@ class Operator(Generic[P]):
         """Handle one payload; see the class for what may be returned."""
         raise NotImplementedError(f"{type(self).__name__} has no process()")
 
-    def finish(self, scope: Scope) -> Any:  # noqa: ANN401
+    def finish(self, scope: Scope) -> Any:  # noqa: ANN401 - what an operator returns
         """Return what was kept back, at the end of a turn and before END passes on."""
         return None
 
-    def new_state(self) -> Any:  # noqa: ANN401
+    def new_state(self) -> Any:  # noqa: ANN401 - each operator's own state
         """Return the state that a conversation's turn starts with; None for no state."""
         return None
 
-    def copy_state(self, state: Any) -> Any:  # noqa: ANN401
+    def copy_state(self, state: Any) -> Any:  # noqa: ANN401 - each operator's own state
         """Return a copy of a state, which a transactional node lets one event change.
 
         It must share nothing that `process` changes in place. Override it where that can be had

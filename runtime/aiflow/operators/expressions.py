@@ -189,7 +189,7 @@ def _number(value: object) -> int | float:
     return value
 
 
-def _plus(left: Any, right: Any) -> object:  # noqa: ANN401
+def _plus(left: Any, right: Any) -> object:  # noqa: ANN401 - any plain value
     if isinstance(left, str) and isinstance(right, str):
         return _bounded(len(left) + len(right)) and left + right
     return _number(left) + _number(right)
@@ -228,14 +228,14 @@ def _join(parts: object, between: object = " ") -> str:
     return between.join(texts)
 
 
-def _whole(value: Any) -> int:  # noqa: ANN401
+def _whole(value: Any) -> int:  # noqa: ANN401 - any plain value
     try:
         return int(value)
     except (ValueError, OverflowError):
         raise TypeError(f"{value!r:.40} is no whole number") from None
 
 
-def _real(value: Any) -> float:  # noqa: ANN401
+def _real(value: Any) -> float:  # noqa: ANN401 - any plain value
     try:
         return float(value)
     except (ValueError, OverflowError):

@@ -215,7 +215,7 @@ def _process(function: Function, takes_scope: bool, check: Check | None) -> Func
         return streams
     if inspect.iscoroutinefunction(function):
 
-        async def waits(self: Operator[Any], payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+        async def waits(self: Operator[Any], payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
             result = await function(payload, **arguments(self, scope))
             if check is not None:
                 check(result)
@@ -223,7 +223,7 @@ def _process(function: Function, takes_scope: bool, check: Check | None) -> Func
 
         return waits
 
-    def calls(self: Operator[Any], payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    def calls(self: Operator[Any], payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         result = function(payload, **arguments(self, scope))
         if check is not None:
             check(result)
@@ -243,7 +243,7 @@ def _single(hint: Any) -> Any:  # noqa: ANN401 - any type
     return hint
 
 
-def _port_type(function: Function, what: str, hint: Any) -> PortType:  # noqa: ANN401
+def _port_type(function: Function, what: str, hint: Any) -> PortType:  # noqa: ANN401 - annotations are any object
     """Return the narrowest port type for a payload's type."""
     is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     parts = typing.get_args(hint) if is_union else (hint,)

@@ -155,7 +155,7 @@ def operators_of(loaded: object, *, may_be_none: bool = False) -> dict[str, type
     return found
 
 
-def _collect(group: str, read: Any, broken: list[PluginError]) -> dict[str, Any]:  # noqa: ANN401
+def _collect(group: str, read: Any, broken: list[PluginError]) -> dict[str, Any]:  # noqa: ANN401 - it reads classes of several kinds
     """Load every entry point of a group; what fails is added to `broken`."""
     found: dict[str, Any] = {}
     for entry in sorted(entry_points(group=group), key=_precedence):

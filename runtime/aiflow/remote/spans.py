@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 class Tracer(Protocol):
     """What is needed of an OpenTelemetry tracer."""
 
-    def start_span(self, name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def start_span(self, name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - another package's types
         """Return a span that has begun."""
         ...
 

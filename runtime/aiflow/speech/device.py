@@ -34,7 +34,7 @@ class DevicePlayer:
         self._device: Any = None
         self._playing: _Playing | None = None
 
-    async def open(self, rate: int, backends: Any = None) -> None:  # noqa: ANN401
+    async def open(self, rate: int, backends: Any = None) -> None:  # noqa: ANN401 - from a library without types
         """Open the device for sound of one rate, which it may convert.
 
         Args:
@@ -68,7 +68,7 @@ class DevicePlayer:
         if device is not None:
             await asyncio.to_thread(_close, device)
 
-    def _open(self, rate: int, backends: Any) -> None:  # noqa: ANN401
+    def _open(self, rate: int, backends: Any) -> None:  # noqa: ANN401 - from a library without types
         import miniaudio  # noqa: PLC0415 - not always there
 
         if backends is None and sys.platform == "linux":
@@ -146,7 +146,7 @@ def _begun(frames: Generator[bytes, int, None]) -> Generator[bytes, int, None]:
     return frames
 
 
-def _close(device: Any) -> None:  # noqa: ANN401
+def _close(device: Any) -> None:  # noqa: ANN401 - from a library without types
     import miniaudio  # noqa: PLC0415 - it was there when the device was opened
 
     device.close()

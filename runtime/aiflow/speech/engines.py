@@ -149,7 +149,7 @@ class Hibari:
         clip: Clip = await self._in_thread(self._make, sentence)
         return clip
 
-    async def _in_thread(self, function: Any, *args: str) -> Any:  # noqa: ANN401
+    async def _in_thread(self, function: Any, *args: str) -> Any:  # noqa: ANN401 - whatever the function returns
         try:
             async with asyncio.timeout(self._limit_s):
                 return await asyncio.to_thread(function, *args)

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from aiflow.clock import VirtualLoop
+from aiflow.compiler.plan import Plan
 from aiflow.engine.injecting import misfit
 from aiflow.engine.session import Session
 from aiflow.metrics.snapshot import Snapshot
@@ -130,7 +131,7 @@ class _Bench:
             runner.run(_go(run))
         return run
 
-    def _plan(self, conversations: tuple[str, ...], workers: int, outputs: Outputs) -> Any:  # noqa: ANN401
+    def _plan(self, conversations: tuple[str, ...], workers: int, outputs: Outputs) -> Plan:
         operator = self.operator
         builder = PlanBuilder(2)
         for name, make in self._resources.items():

@@ -271,7 +271,7 @@ def _with_scope(process: Callable[..., Any]) -> Callable[..., Any]:
         pass
     if inspect.isasyncgenfunction(process):
 
-        async def asks(payload: Any, scope: Scope) -> AsyncIterator[Any]:  # noqa: ANN401
+        async def asks(payload: Any, scope: Scope) -> AsyncIterator[Any]:  # noqa: ANN401 - payloads are any type
             async with aclosing(process(payload)) as outputs:
                 async for output in outputs:
                     yield output
@@ -279,7 +279,7 @@ def _with_scope(process: Callable[..., Any]) -> Callable[..., Any]:
         return asks
     if inspect.iscoroutinefunction(process):
 
-        async def waits(payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+        async def waits(payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
             return await process(payload)
 
         return waits
@@ -290,12 +290,12 @@ def _without_result(process: Callable[..., Any]) -> Callable[..., Any]:
     called = _with_scope(process)
     if inspect.iscoroutinefunction(called):
 
-        async def waits(payload: Any, scope: Scope) -> None:  # noqa: ANN401
+        async def waits(payload: Any, scope: Scope) -> None:  # noqa: ANN401 - payloads are any type
             await called(payload, scope)
 
         return waits
 
-    def takes(payload: Any, scope: Scope) -> None:  # noqa: ANN401
+    def takes(payload: Any, scope: Scope) -> None:  # noqa: ANN401 - payloads are any type
         called(payload, scope)
 
     return takes

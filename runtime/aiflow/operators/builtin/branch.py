@@ -59,7 +59,7 @@ class Branch(Operator[BranchParams]):
         super().__init__(params, folders)
         self._condition = Expression(params.condition)
 
-    def process(self, payload: Any, scope: Scope) -> Emit:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Emit:  # noqa: ANN401 - payloads are any type
         """Return the payload for the port it must take."""
         holds = self._condition.evaluate(names_of(payload, scope))
         return Emit("yes" if holds else "no", payload)

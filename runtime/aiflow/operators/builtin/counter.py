@@ -32,7 +32,7 @@ class Counter(Operator[NoParams]):
         """Return no counts."""
         return {}
 
-    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401 - payloads are any type
         """Count one event."""
         kind = kind_of(payload)
         scope.state[kind] = scope.state.get(kind, 0) + 1

@@ -73,7 +73,7 @@ class Delay(Operator[DelayParams]):
         """Return 1: what comes goes."""
         return 1.0
 
-    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         """Return the payload after its delay."""
         params = self.params
         chance = _chance(scope)

@@ -76,7 +76,7 @@ class Jsonl(Operator[JsonlParams]):
     # Appending twice leaves two lines.
     side_effects = SideEffects.NON_IDEMPOTENT
 
-    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401 - payloads are any type
         """Write one line."""
         line = json_line(payload, scope)
         log = self._log()

@@ -66,7 +66,7 @@ class Map(Operator[MapParams]):
         super().__init__(params, folders)
         self._expression = Expression(params.expression)
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         """Return the changed payload, None where it is dropped."""
         value = self._expression.evaluate(names_of(payload, scope))
         return None if value is None else _changed(payload, self.params.field, value)

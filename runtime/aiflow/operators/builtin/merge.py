@@ -29,6 +29,6 @@ class Merge(Operator[NoParams]):
     outputs = (Port("out", ANY, "all of it", like="in"),)
     Params: ClassVar = NoParams
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         """Return the payload as it came."""
         return payload

@@ -74,7 +74,7 @@ class Partition(Operator[PartitionParams]):
         """Return whether events go by room."""
         return self.params.mode == "room"
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         """Return the payload, for the port of its key."""
         if self.params.mode == "room":
             return payload

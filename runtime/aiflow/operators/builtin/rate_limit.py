@@ -71,7 +71,7 @@ class RateLimit(Operator[RateLimitParams]):
         """Return a meter that has seen nothing."""
         return Meter()
 
-    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    async def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         """Return the payload when it may leave."""
         meter: Meter = scope.state
         pause_s = 1 / self.params.rate

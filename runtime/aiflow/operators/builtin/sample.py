@@ -56,7 +56,7 @@ class Sample(Operator[SampleParams]):
         """Return the count of events: none yet."""
         return [0]
 
-    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Any:  # noqa: ANN401 - payloads are any type
         """Return the payload where it is picked, else None."""
         if self.params.every is None:
             return payload if scope.random.random() < self.params.share else None

@@ -99,7 +99,7 @@ class SqliteLog(Operator[SqliteLogParams]):
         """Return how many events a batch may wait for."""
         return self.params.batch - 1
 
-    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> None:  # noqa: ANN401 - payloads are any type
         """Add one row; write the batch where it is complete."""
         log: Log = scope.state
         # A plug-in's payload that is no plain value is better logged by its repr than lost.

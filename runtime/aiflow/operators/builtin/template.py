@@ -78,7 +78,7 @@ class Template(Operator[TemplateParams]):
         """Return 1: exactly one each."""
         return 1.0
 
-    def process(self, payload: Any, scope: Scope) -> Message:  # noqa: ANN401
+    def process(self, payload: Any, scope: Scope) -> Message:  # noqa: ANN401 - payloads are any type
         """Return the filled template."""
         names = names_of(payload, scope)
         return Message("".join(_filled(part, names) for part in self._parts), self.params.role)
