@@ -207,7 +207,12 @@ def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401 - what
 
 def make_event(lane: Lane, event: Event, payload: Any) -> Event:  # noqa: ANN401 - payloads are any type
     """Return the event that carries an output: its ancestor's place, a part of its own."""
-    part = next_part(lane, event)
+    if lane.parts is None and event.sequence != lane.sequence:
+        # In short, for the first output of an event, which most are.
+        lane.sequence = event.sequence
+        part = lane.part = 0
+    else:
+        part = next_part(lane, event)
     if payload is event.payload and part == event.part:
         return event
     return Context(

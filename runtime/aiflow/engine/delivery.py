@@ -142,10 +142,14 @@ def send_back(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
         accept(lane, edge, back, at, is_next=True)
 
 
-def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
-    """Put an event into the queue, which has room, and have it served."""
+def append(
+    lane: Lane, edge: EdgeState, event: Event, at: float, *, is_counted: bool = False
+) -> None:
+    """Put an event into the queue, which has room, and have it served.
+
+    With `is_counted` it is among what is in flight already: it stands for one that has just left.
+    """
     guardian = lane.guardian
-    kernel = guardian.kernel
     if guardian.is_metered:
         guardian.meter(at)
     if not lane.depth:
@@ -160,11 +164,14 @@ def append(lane: Lane, edge: EdgeState, event: Event, at: float) -> None:
     if depth > guardian.max_depth:  # noqa: PLR1730 - no call for every event
         guardian.max_depth = depth
     guardian.free = 0
-    kernel.in_flight = held = kernel.in_flight + 1
-    if held > kernel.max_in_flight:  # noqa: PLR1730
-        kernel.max_in_flight = held
-    lane.turn.in_flight += 1
-    guardian.runner.wake(guardian)
+    if not is_counted:
+        kernel = guardian.kernel
+        kernel.in_flight = held = kernel.in_flight + 1
+        if held > kernel.max_in_flight:  # noqa: PLR1730
+            kernel.max_in_flight = held
+        lane.turn.in_flight += 1
+    if guardian.opened < guardian.workers or guardian.waiters or guardian.finishing:
+        guardian.runner.wake(guardian)
 
 
 #: A lane, what is to be begun there, and the edge over which it came. Without an edge it is a

@@ -9,12 +9,11 @@ iterators in a row. Whatever is out of the ordinary goes the long way.
 
 from __future__ import annotations
 
-from aiflow.engine.cells import INLINE, Call, Guardian, Lane
+from aiflow.engine.cells import INLINE, Call, EdgeState, Guardian, Lane
 from aiflow.engine.delivery import admit, append
 from aiflow.engine.inline import InlineRunner
 from aiflow.engine.settling import go_on, leave
 from aiflow.engine.sources import PulledStream
-from aiflow.engine.waiting import unpark
 
 
 def pull(guardian: Guardian, at: float) -> None:
@@ -28,7 +27,11 @@ def pull(guardian: Guardian, at: float) -> None:
     nodes = [guardian]  # with a place that became free, each upstream of the one before
     while nodes:
         guardian = nodes.pop()
-        while guardian.waiters:
+        if guardian.gate is not None:
+            admit(guardian, at)
+            continue
+        capacity = guardian.queue_capacity
+        while guardian.waiters and (capacity is None or guardian.depth < capacity):
             call = next(iter(guardian.waiters))
             route, lane = call.route, call.lane
             target = None if route is None else route.lane
@@ -38,16 +41,14 @@ def pull(guardian: Guardian, at: float) -> None:
                 or target.guardian is not guardian
                 or target.is_shut
                 or len(guardian.waiters) > 1
-                or guardian.gate is not None
+                or not _makes_next(lane, call)
             ):
                 admit(guardian, at)
                 break
-            if not guardian.may_queue(target, route.edge, call.pending):  # type: ignore
+            edge: EdgeState = route.edge  # type: ignore[union-attr, assignment] # set with lane
+            if not guardian.may_queue(target, edge, call.pending):  # type: ignore[arg-type]
                 break
-            if not _makes_next(lane, call):
-                admit(guardian, at)
-                break
-            _let_in(call, at)
+            _let_in(call, target, edge, at)
             source = lane.source
             if source is None:
                 _make_next(call, lane, at)
@@ -85,18 +86,21 @@ def _makes_next(lane: Lane, call: Call) -> bool:
     )
 
 
-def _let_in(call: Call, at: float) -> None:
-    """Put what a call has in hand into the queue, and end its stay there."""
-    event, route = call.pending, call.route
-    sender = call.lane.guardian
-    unpark(call, at)
-    call.pending = None
+def _let_in(call: Call, target: Lane, edge: EdgeState, at: float) -> None:
+    """Put what a call has in hand into the queue, where it alone waits, and end its stay there."""
+    lane, event = call.lane, call.pending
+    sender = lane.guardian
+    sender.meter(at)
+    del sender.parked[call], target.guardian.waiters[call]
+    sender.remeter()
+    edge.waiting -= 1
+    target.waiting -= 1
+    call.waits_at = call.pending = None
     sender.processed += 1
     sender.emitted += 1
     sender.blocked.record(at - call.ready_at)
-    leave(call.lane)
-    route.edge.appended += 1  # type: ignore[union-attr] # set together with route.lane
-    append(route.lane, route.edge, event, at)  # type: ignore[union-attr, arg-type]
+    edge.appended += 1
+    append(target, edge, event, at, is_counted=True)  # type: ignore[arg-type] # it had it in hand
 
 
 def _make_next(call: Call, lane: Lane, at: float) -> None:

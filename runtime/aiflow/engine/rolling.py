@@ -18,11 +18,6 @@ from aiflow.engine.inline import pass_on
 from aiflow.metrics.instruments import FINE_S
 
 
-def can_roll(guardian: Guardian) -> bool:
-    """Say whether events of a node may go this way at all, by its policy of now."""
-    return guardian.way == INLINE and guardian.gate is None and not guardian.retries
-
-
 def begin_alone(lane: Lane, event: Event, spent_s: float, at: float) -> Call | None:
     """Keep a call for an event whose operator has begun, at a node that has one place.
 
@@ -68,7 +63,7 @@ def end_alone(  # noqa: C901, PLR0912, PLR0915 - every event pays for each call
     """Carry on what an operator returned at a node that has one place; begin what waits there.
 
     Args:
-        guardian: of which `can_roll` is true.
+        guardian: that runs inline, without a gate or retries.
         call: whose operator has returned.
         result: what it returned.
         at: the time now.
@@ -148,21 +143,21 @@ def end_alone(  # noqa: C901, PLR0912, PLR0915 - every event pays for each call
         guardian.dispatched = guardian.opened = guardian.working = lane.dispatched = 0
         guardian.started_s = 0.0
         guardian.free = INLINE
-    guardian.kernel.in_flight -= 1
-    turn.in_flight -= 1
-    if not free:
+    if free:
+        guardian.kernel.in_flight -= 1
+        turn.in_flight -= 1
+        if turn.waiting_sources:
+            waiting, turn.waiting_sources = turn.waiting_sources, []
+            for go_on_reading in waiting:
+                go_on_reading()
+        edge.inline += 1  # type: ignore[union-attr] # it counts at both ends
+        pass_on(target, output, at)
+    else:
         guardian.processed += 1
         guardian.emitted += 1
         guardian.blocked.fine += 1
         edge.appended += 1  # type: ignore[union-attr] # as above
-        append(target, edge, output, at)  # type: ignore[arg-type] # as above
-    if turn.waiting_sources:
-        waiting, turn.waiting_sources = turn.waiting_sources, []
-        for go_on_reading in waiting:
-            go_on_reading()
-    if free:
-        edge.inline += 1  # type: ignore[union-attr] # it counts at both ends
-        pass_on(target, output, at)
+        append(target, edge, output, at, is_counted=True)  # type: ignore[arg-type] # as above
     if depth:
         return True
     if lane.open_edges <= 0:
@@ -174,7 +169,7 @@ def roll(guardian: Guardian, call: Call, result: Any, at: float) -> bool:  # noq
     """Carry on what an operator returned where others are at work too; begin what waits there.
 
     Args:
-        guardian: of which `can_roll` is true.
+        guardian: that runs inline, without a gate or retries.
         call: whose operator has returned; it is given the next event of its lane.
         result: what it returned.
         at: the time now.
@@ -243,24 +238,24 @@ def roll(guardian: Guardian, call: Call, result: Any, at: float) -> bool:  # noq
     call.started_at = at
     guardian.started_s += at - began
     call.scope.event = call.event
-    turn = lane.turn
-    guardian.kernel.in_flight -= 1
-    turn.in_flight -= 1
-    if free:
-        edge.inline += 1  # type: ignore[union-attr] # it counts at both ends
-    else:
+    if not free:
         guardian.processed += 1
         guardian.emitted += 1
         guardian.blocked.fine += 1
         edge.appended += 1  # type: ignore[union-attr]
-        append(target, edge, output, at)  # type: ignore[arg-type]
+        append(target, edge, output, at, is_counted=True)  # type: ignore[arg-type]
+        _next_place(guardian, lane, call)
+        return True
+    turn = lane.turn
+    guardian.kernel.in_flight -= 1
+    turn.in_flight -= 1
+    edge.inline += 1  # type: ignore[union-attr] # it counts at both ends
     _next_place(guardian, lane, call)
     if turn.waiting_sources:
         waiting, turn.waiting_sources = turn.waiting_sources, []
         for go_on_reading in waiting:
             go_on_reading()
-    if free:
-        pass_on(target, output, at)
+    pass_on(target, output, at)
     return True
 
 

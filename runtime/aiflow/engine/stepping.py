@@ -12,16 +12,77 @@ import asyncio
 import contextvars
 import types
 from collections.abc import Coroutine, Generator
-from typing import Any
+from typing import Any, Self
 
 from aiflow.engine.cells import NOTHING, Later
 from aiflow.engine.runlist import RunList
 
 Steps = Coroutine[Any, Any, Any]
 
+_ATTRIBUTE = "_aiflow_round"
+
 # For whoever steps coroutines himself; see "Extending asyncio" in Python's documentation.
 enter_task: Any = asyncio._enter_task  # noqa: SLF001
 leave_task: Any = asyncio._leave_task  # noqa: SLF001
+
+
+class Round:
+    """Who is to be stepped in the next turn of a loop, and waits for nothing else.
+
+    One callback for all of them: to have the loop call each costs as much as the step itself.
+    Who is stepped and is to be stepped again keeps its place before whom it has begun meanwhile,
+    so what is upstream finds the next node at work, and leaves its output in the queue there.
+
+    Args:
+        loop: that has turns.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        # A callback must have a context that is in use nowhere else, also in a nested loop.
+        self._context = contextvars.copy_context()
+        self._stepped: Stepper | None = None
+        self._place = 0
+        self._is_called = False
+        self.line: list[Stepper] = []
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> Self:
+        """Return the one round of a loop; it lives as long as the loop."""
+        found: Self | None = getattr(loop, _ATTRIBUTE, None)
+        if found is None:
+            found = cls(loop)
+            setattr(loop, _ATTRIBUTE, found)
+        return found
+
+    def add(self, stepper: Stepper) -> None:
+        """Have somebody stepped in the next turn, who is not in line yet."""
+        if stepper is self._stepped:
+            self.line.insert(self._place, stepper)
+        else:
+            self.line.append(stepper)
+        if not self._is_called:
+            self._loop.call_soon(self.run, context=self._context)
+            self._is_called = True
+
+    def run(self) -> None:
+        """Step each of those who are in line now.
+
+        Raises:
+            KeyboardInterrupt, SystemExit: one asks for the end of all; the others stay in line.
+        """
+        line, self.line = self.line, []
+        self._is_called = False
+        steppers = iter(line)
+        try:
+            for stepper in steppers:
+                self._stepped = stepper
+                self._place = len(self.line)
+                stepper.step()
+        finally:
+            self._stepped = None
+            for left_over in steppers:
+                self.add(left_over)
 
 
 class Stepper(Later):
@@ -47,7 +108,7 @@ class Stepper(Later):
         self._is_over = False
         self.steps: Steps | None = None
         self.context = contextvars.copy_context()
-        # A callback must have a context that is in use nowhere else, also in a nested loop.
+        self._round = Round.of(loop)
         self._outside = contextvars.copy_context()
         self._again = self.step
         stand_by = self._stand_by()
@@ -62,13 +123,10 @@ class Stepper(Later):
             waits_for: what it has yielded; `NOTHING` where it has not begun.
         """
         self.steps = steps
-        if waits_for is NOTHING:
-            self._waits_for = waits_for
-            self._loop.call_soon(self._again, context=self._outside)
-        else:
-            self._wait(waits_for)
+        self._waits_for = waits_for
+        self._wait()
 
-    def step(self, _: object = None) -> None:
+    def step(self, _: object = None) -> None:  # noqa: C901 - every step pays for each call
         """Go on with the coroutine until it waits, and with what comes after it.
 
         Raises:
@@ -80,25 +138,31 @@ class Stepper(Later):
         ended = 0
         try:
             while True:
-                result: Any = NOTHING
-                waits_for = raised = None
-                error, self._error = self._error, None
+                error = self._error
                 enter_task(loop, task)
                 try:
-                    waits_for = run(steps.send, None) if error is None else run(steps.throw, error)
+                    if error is None:
+                        self._waits_for = run(steps.send, None)
+                    else:
+                        self._error = None
+                        self._waits_for = run(steps.throw, error)
                 except StopIteration as over:
                     result = over.value
                 except BaseException as failure:  # noqa: BLE001 - the border: whatever it raises
-                    raised = failure
+                    leave_task(loop, task)
+                    if runlist.is_running:
+                        runlist.end()
+                    self._failed(failure)
+                    return
+                else:
+                    leave_task(loop, task)
+                    if runlist.is_running:
+                        runlist.end()
+                    self._wait()
+                    return
                 leave_task(loop, task)
                 if runlist.is_running:
                     runlist.end()
-                if raised is not None:
-                    self._failed(raised)
-                    return
-                if result is NOTHING:
-                    self._wait(waits_for)
-                    return
                 if task.cancelling():
                     self.forget_cancels()
                 following = self._returned(result, ended)
@@ -146,10 +210,11 @@ class Stepper(Later):
         """See to an error of what sees to coroutines."""
         raise NotImplementedError
 
-    def _wait(self, waits_for: Any) -> None:  # noqa: ANN401 - what a coroutine may await is any object
-        self._waits_for = waits_for
-        if waits_for is None:
-            self._loop.call_soon(self._again, context=self._outside)
+    def _wait(self) -> None:
+        """Be stepped again when what the coroutine waits for is there."""
+        waits_for = self._waits_for
+        if waits_for is None or waits_for is NOTHING:
+            self._round.add(self)
             return
         wrong = self._wrong_with(waits_for)
         if wrong is None:
@@ -157,7 +222,7 @@ class Stepper(Later):
             waits_for.add_done_callback(self._again, context=self._outside)
         else:
             self._waits_for, self._error = None, RuntimeError(wrong)
-            self._loop.call_soon(self._again, context=self._outside)
+            self._round.add(self)
 
     def _wrong_with(self, waits_for: Any) -> str | None:  # noqa: ANN401 - what a coroutine may await is any object
         """Return why this cannot be waited for, in the words of asyncio's tasks."""

@@ -26,7 +26,7 @@ from aiflow.engine.ending import try_close
 from aiflow.engine.inline import InlineRunner, pass_on, suspend
 from aiflow.engine.pulling import pull
 from aiflow.engine.retrying import call_failed, end_cancelled
-from aiflow.engine.rolling import begin_alone, can_roll, end_alone, roll
+from aiflow.engine.rolling import begin_alone, end_alone, roll
 from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
 from aiflow.engine.stepping import Stepper, Steps, enter_task, leave_task
 from aiflow.engine.waiting import park
@@ -297,7 +297,13 @@ class Worker(Stepper):
         if rolled:
             return at < self._slice_end and rolled < self._runlist.limit
         self._slice_end = at + self._runlist.quantum
-        return can_roll(self._guardian) and not self._runner.is_closing
+        guardian = self._guardian
+        return (
+            guardian.way == INLINE
+            and guardian.gate is None
+            and not guardian.retries
+            and not self._runner.is_closing
+        )
 
     def _see_to_others(self, at: float) -> None:
         """Do what comes before the next event's beginning, and list what comes after it.

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from aiflow.clock import VirtualLoop
 from aiflow.engine.cells import Guardian
 from aiflow.engine.session import Session
+from aiflow.engine.stepping import Round
 from aiflow.events import Chunk, DeadLetter, Joined, Message, Payload
 from aiflow.graph.model import Feedback
 from aiflow.metrics.snapshot import Snapshot
@@ -73,11 +74,28 @@ class ShuffledLoop(VirtualLoop):
     def __init__(self, key: int | None) -> None:
         super().__init__()
         self._chance = None if key is None else random.Random(key)
+        if self._chance is not None:
+            ShuffledRound.of(self).chance = self._chance
 
     def _run_once(self) -> None:
         if self._chance is not None:
             self._chance.shuffle(self._ready)  # type: ignore[attr-defined]
         super()._run_once()  # type: ignore[misc]
+
+
+class ShuffledRound(Round):
+    """A round whose steppers come in another order in each turn.
+
+    Attributes:
+        chance: of the loop.
+    """
+
+    chance: random.Random
+
+    def run(self) -> None:
+        """Step each of those who are in line now."""
+        self.chance.shuffle(self.line)
+        super().run()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from aiflow.engine.session import Session
+from aiflow.engine.stepping import Round
 from aiflow.errors import words_of
 from aiflow.events import Token
 from aiflow.operators.scope import Scope
@@ -237,3 +238,102 @@ def test_what_cannot_be_waited_for_is_an_error_and_no_hang(
 
     assert outcome(process) == ("failed", [])
     assert why in said[0]
+
+
+class Follower:
+    """Takes part in a round: begins others in its first step, and goes on for some more.
+
+    Args:
+        begins: who is put in line by its first step. `steps`: how many there are.
+        raises: in its first step.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        steps: int,
+        *begins: Follower,
+        raises: BaseException | None = None,
+    ) -> None:
+        self.name = name
+        self.steps = steps
+        self.begins = list(begins)
+        self.raises = raises
+
+    def take_part(self, line: Round, seen: list[str]) -> None:
+        """Be in line from now on."""
+
+        def step() -> None:
+            seen.append(self.name)
+            self.steps -= 1
+            error, self.raises = self.raises, None
+            if error is not None:
+                raise error
+            begins, self.begins = self.begins, []
+            for other in begins:
+                other.take_part(line, seen)
+            if self.steps:
+                line.add(self)  # type: ignore[arg-type] # a round asks for nothing but steps
+
+        self.step = step
+        line.add(self)  # type: ignore[arg-type] # see above
+
+
+def turns_of(*followers: Follower) -> list[str]:
+    """Run a loop until nobody is in line, and return who was stepped, by its turns."""
+    loop = asyncio.new_event_loop()
+    line = Round.of(loop)
+    seen: list[str] = []
+    turns: list[str] = []
+    for follower in followers:
+        follower.take_part(line, seen)
+    while line.line:
+        loop.call_soon(loop.stop)
+        try:
+            loop.run_forever()
+        except KeyboardInterrupt:
+            seen.append("!")
+        turns.append("".join(seen))
+        seen.clear()
+    loop.close()
+    return turns
+
+
+def test_each_in_line_is_stepped_once_in_a_turn() -> None:
+    """However many steps it has left, the others and the loop come first."""
+    assert turns_of(Follower("a", 3), Follower("b", 1), Follower("c", 2)) == ["abc", "ac", "a"]
+
+
+def test_who_goes_on_keeps_its_place_before_whom_it_has_begun() -> None:
+    """So what is upstream is stepped first, in each turn from then on."""
+    first = Follower("a", 3, Follower("x", 2, Follower("y", 1)))
+
+    assert turns_of(first, Follower("b", 3)) == ["ab", "axb", "axyb"]
+
+
+def test_who_asks_for_the_end_of_all_leaves_the_others_in_line() -> None:
+    """They are stepped if the loop runs again."""
+    interrupted = Follower("b", 2, raises=KeyboardInterrupt())
+
+    assert turns_of(Follower("a", 2), interrupted, Follower("c", 2)) == ["ab!", "ac", "c"]
+
+
+def test_an_operator_that_gives_way_lets_a_task_run_each_time() -> None:
+    """A turn of the loop lies between two of its steps."""
+    seen: list[str] = []
+
+    async def gives_way(token: Token, scope: Scope) -> Token:
+        other = asyncio.ensure_future(counts())
+        for _ in range(3):
+            await asyncio.sleep(0)
+            seen.append("operator")
+        await other
+        return token
+
+    async def counts() -> None:
+        for _ in range(3):
+            seen.append("task")
+            await asyncio.sleep(0)
+
+    assert outcome(gives_way, 1)[0] == "completed"
+    assert seen == ["task", "operator"] * 3
