@@ -12,7 +12,8 @@ import logging
 from collections.abc import Iterable
 
 from aiflow.engine.cells import Call, Guardian, Kernel, Lane, Turn
-from aiflow.engine.sources import Stream, TaskStream
+from aiflow.engine.streams import Stream
+from aiflow.engine.taskstream import TaskStream
 from aiflow.engine.timers import clear_timer
 from aiflow.engine.workers import WorkerRunner
 from aiflow.errors import words_of

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from aiflow.compiler.plan import Plan
 from aiflow.engine.cells import Turn
-from aiflow.engine.sources import Stream
+from aiflow.engine.streams import Stream
 from aiflow.metrics.snapshot import Outcome
 from aiflow.operators.base import Source
 

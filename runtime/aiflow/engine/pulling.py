@@ -12,8 +12,8 @@ from __future__ import annotations
 from aiflow.engine.cells import INLINE, Call, EdgeState, Guardian, Lane
 from aiflow.engine.delivery import admit, append
 from aiflow.engine.inline import InlineRunner
+from aiflow.engine.pulledstream import PulledStream
 from aiflow.engine.settling import go_on, leave
-from aiflow.engine.sources import PulledStream
 
 
 def pull(guardian: Guardian, at: float) -> None:

@@ -14,7 +14,8 @@ from aiflow.engine.conversations import number_of
 from aiflow.engine.joins import watch_joins
 from aiflow.engine.outputs import Outputs
 from aiflow.engine.scopes import EngineScope
-from aiflow.engine.sources import Stream, open_stream, takes_turns
+from aiflow.engine.sources import open_stream
+from aiflow.engine.streams import Stream, takes_turns
 from aiflow.errors import OperatorError
 from aiflow.events import Context
 from aiflow.metrics.instruments import Histogram

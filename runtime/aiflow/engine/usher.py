@@ -17,7 +17,7 @@ from aiflow.engine.cancelling import cancel_turn, force_end, stop_sources
 from aiflow.engine.cells import Guardian, Kernel, Terminal, Turn
 from aiflow.engine.conversations import Conversation, Conversations
 from aiflow.engine.deadlines import Deadlines
-from aiflow.engine.sources import Stream
+from aiflow.engine.streams import Stream
 from aiflow.engine.turns import Weaver
 from aiflow.metrics.snapshot import Outcome
 

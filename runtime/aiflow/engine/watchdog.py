@@ -20,7 +20,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from aiflow.engine.cells import Call, Guardian, Lane
-from aiflow.engine.sources import Stream
+from aiflow.engine.streams import Stream
 from aiflow.engine.workers import Worker
 
 _log = logging.getLogger(__name__)

@@ -11,8 +11,10 @@ import pytest
 
 from aiflow.clock import VirtualLoop
 from aiflow.engine.inline import InlineRunner
+from aiflow.engine.pulledstream import PulledStream
 from aiflow.engine.session import Session
-from aiflow.engine.sources import PulledStream, Stream, TaskStream
+from aiflow.engine.streams import Stream
+from aiflow.engine.taskstream import TaskStream
 from aiflow.engine.workers import Worker
 from aiflow.events import Chunk
 from aiflow.operators.scope import Scope
