@@ -17,6 +17,7 @@ from PySide6.QtCore import (
     QtMsgType,
     qInstallMessageHandler,
 )
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from aiflow.errors import GraphFileError, PluginError
@@ -36,6 +37,8 @@ from aiflow_studio.ui.theme import DARK, THEMES
 
 BAD_FILE = 2
 
+#: Platforms of Qt that have no clipboard of a system.
+_WITHOUT_CLIPBOARD = ("offscreen", "minimal")
 _log = logging.getLogger("qt")
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -171,6 +174,10 @@ def _hear_signals(studio: Studio) -> None:
 
 def let_go() -> None:
     """Delete what Qt was asked to delete before Python takes its modules apart."""
+    if QGuiApplication.platformName() in _WITHOUT_CLIPBOARD:
+        # There Qt keeps what was copied until after Python's end, and would crash deleting it.
+        # Elsewhere the system has it, and it can still be pasted when the studio is closed.
+        QGuiApplication.clipboard().clear()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     gc.unfreeze()
     gc.collect()

@@ -129,3 +129,26 @@ def test_a_signal_ends_run_and_window(tmp_path: Path, number: signal.Signals) ->
         child.kill()
 
     assert (child.returncode, out, error) == (0, "", "")
+
+
+def test_what_was_copied_does_not_crash_the_end() -> None:
+    """Where there is no system's clipboard Qt keeps it until after Python's own end."""
+    copies = (
+        "from PySide6.QtGui import QGuiApplication\n"
+        "from aiflow.graph.model import Graph\n"
+        "from aiflow_studio.app.start import let_go, make_application\n"
+        "from aiflow_studio.document.clipboard import to_mime\n"
+        "app = make_application()\n"
+        "QGuiApplication.clipboard().setMimeData(to_mime(Graph()))\n"
+        "let_go()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", copies],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
