@@ -8,6 +8,7 @@ ends, the system closes that end, and the child goes too.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import subprocess
@@ -96,11 +97,13 @@ class ModelServer:
         """End the child and wait until it is gone; safe to repeat."""
         process, self._process = self._process, None
         self.address = ""
-        if process is not None:
-            process.kill()
-            # A killed process needs some milliseconds to give its memory back.
-            await asyncio.to_thread(_reap, process)
-        self._complaints.close()
+        try:
+            if process is not None:
+                process.kill()
+                # A killed process needs some milliseconds to give its memory back.
+                await asyncio.to_thread(_reap, process)
+        finally:
+            self._complaints.close()
 
     async def _come_up(self) -> None:
         process = self._process = self._launch()
@@ -143,7 +146,8 @@ def _ask(process: subprocess.Popen[bytes], order: Order) -> dict[str, Any]:
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:
-    with process:
+    # What it has not read of its order is still in the pipe's buffer, and cannot be handed over.
+    with contextlib.suppress(BrokenPipeError), process:
         pass
 
 

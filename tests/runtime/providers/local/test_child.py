@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from aiflow.providers.local import child
 from aiflow.providers.local.child import ModelServer, Order, ServerFailedError
 from tests.runtime.providers.local.stubbed import gone, is_there, model_file, needs_linux, stub
 
@@ -88,6 +90,26 @@ def test_a_server_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         assert not is_there(pid)
 
     asyncio.run(main())
+
+
+def test_a_server_that_dies_before_it_is_told_anything_says_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its order stays in a buffer that cannot be emptied, and that hides no reason."""
+    ask = child._ask
+
+    def ask_the_dead(process: subprocess.Popen[bytes], order: Order) -> dict[str, Any]:
+        process.kill()
+        process.wait()
+        return ask(process, order)
+
+    monkeypatch.setattr(child, "_ask", ask_the_dead)
+    server = ModelServer(order(tmp_path))
+
+    with pytest.raises(ServerFailedError, match="ended by signal 9"):
+        asyncio.run(server.start(30))
+
+    assert server._complaints.closed
 
 
 def test_a_cancelled_start_leaves_no_process(tmp_path: Path) -> None:
