@@ -16,7 +16,7 @@ from aiflow.engine.sharing import may_begin
 from aiflow.engine.waiting import cease_to_wait, forget, is_awaited, place_of, wait_at
 from aiflow.errors import HopsSpentError
 from aiflow.events import is_droppable
-from aiflow.policies import Overflow
+from aiflow.policies import Cancel, Overflow
 
 
 def deliver(route: Route, event: Event, at: float) -> tuple[EdgeState, Lane] | None:
@@ -337,7 +337,7 @@ def _let_in_by(
 def _next_waiter(guardian: Guardian) -> Call | None:
     refused: set[tuple[Lane, int]] = set()
     for call in guardian.waiters:
-        if call.lane.is_dead and not call.lane.guardian.is_source:
+        if call.lane.is_dead and not _still_lets_go(call.lane):
             continue  # its turn is given up, and is emptied when what is at work has returned
         edge, lane = place_of(call, guardian)
         if (lane, edge.port) in refused:
@@ -348,6 +348,11 @@ def _next_waiter(guardian: Guardian) -> Call | None:
             # Invariant: who came later for the same places comes later.
             refused.add((lane, edge.port))
     return None
+
+
+def _still_lets_go(lane: Lane) -> bool:
+    """Say whether what a cancelled turn has in hand at a node leaves: only a draining source's."""
+    return lane.guardian.is_source and lane.guardian.node.policy.cancel is Cancel.DRAIN
 
 
 def _may_come_in(call: Call, lane: Lane, edge: EdgeState) -> bool:

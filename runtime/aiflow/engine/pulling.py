@@ -10,7 +10,7 @@ iterators in a row. Whatever is out of the ordinary goes the long way.
 from __future__ import annotations
 
 from aiflow.engine.cells import INLINE, Call, EdgeState, Guardian, Lane
-from aiflow.engine.delivery import admit, append
+from aiflow.engine.delivery import admit, append, let_in
 from aiflow.engine.inline import InlineRunner
 from aiflow.engine.pulledstream import PulledStream
 from aiflow.engine.settling import go_on, leave
@@ -53,6 +53,8 @@ def pull(guardian: Guardian, at: float) -> None:
             if source is None:
                 _make_next(call, lane, at)
                 if lane.guardian.waiters:
+                    if lane.is_dead:
+                        _let_in_before(lane, at)
                     nodes += (guardian, lane.guardian)
                     break
             elif is_alone:
@@ -101,6 +103,16 @@ def _let_in(call: Call, target: Lane, edge: EdgeState, at: float) -> None:
     sender.blocked.record(at - call.ready_at)
     edge.appended += 1
     append(target, edge, event, at, is_counted=True)  # type: ignore[arg-type] # it had it in hand
+
+
+def _let_in_before(lane: Lane, at: float) -> None:
+    """Let in who waited for the place of an event whose operator has ended its own turn.
+
+    The long way does so before the operator is called, when the turn is not given up.
+    """
+    first = next(iter(lane.guardian.waiters))
+    if first.lane.turn is lane.turn:
+        let_in(lane.guardian, first, at)
 
 
 def _make_next(call: Call, lane: Lane, at: float) -> None:

@@ -45,12 +45,13 @@ class PlanBuilder:
         outputs: tuple[str, ...] = ("out",),
         max_in_flight: int | None = None,
         takes_turns: bool = False,
+        **policy: Any,
     ) -> PlanBuilder:
         """Add a source: its payloads for each conversation, or a function of the scope."""
         operator = make_source(
             id, stream, conversations=conversations, outputs=outputs, takes_turns=takes_turns
         )
-        self._nodes[id] = (operator, Policy(), {"max_in_flight": max_in_flight})
+        self._nodes[id] = (operator, Policy(**policy), {"max_in_flight": max_in_flight})
         return self
 
     def node(  # noqa: PLR0913 - what an operator can declare, by keyword
@@ -67,13 +68,15 @@ class PlanBuilder:
         kept: int = 0,
         is_blocking: bool = False,
         joining: Joining | None = None,
+        balances: bool = False,
         is_measured: bool = False,
         unlimited: bool = False,
         **policy: Any,
     ) -> PlanBuilder:
         """Add a node; `process` takes a payload, or a payload and the scope.
 
-        `state` makes a new state, `state_mode` is the policy's word for what it allows.
+        `state` makes a new state, `state_mode` is the policy's word for what it allows. One that
+        `balances` sends what names no port by whichever of its ports has room.
         """
         if state_mode is not None:
             policy["state"] = state_mode
@@ -87,6 +90,7 @@ class PlanBuilder:
             kept=kept,
             is_blocking=is_blocking,
             joining=joining,
+            balances=balances,
         )
         more = {"is_measured": is_measured, "unlimited": unlimited}
         self._nodes[id] = (operator, Policy(**policy), more)
@@ -242,6 +246,7 @@ def make_operator(  # noqa: PLR0913 - what an operator can declare, by keyword
     kept: int = 0,
     is_blocking: bool = False,
     joining: Joining | None = None,
+    balances: bool = False,
 ) -> Operator[NoParams]:
     """Return an operator made of functions."""
     body: dict[str, Any] = {
@@ -253,6 +258,7 @@ def make_operator(  # noqa: PLR0913 - what an operator can declare, by keyword
         "process": staticmethod(_with_scope(process)),
         "kept_events": lambda _: kept,
         "joins": lambda _: joining,
+        "balances": lambda _: balances,
     }
     if finish is not None:
         body["finish"] = staticmethod(finish)

@@ -14,7 +14,6 @@ from aiflow.events import Token
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.base import NextTurn
 from aiflow.operators.scope import Scope
-from aiflow.policies import Cancel, Policy
 from aiflow.testing.plans import PlanBuilder
 from aiflow.testing.virtual import run_virtual
 
@@ -207,10 +206,8 @@ def test_a_source_that_drains_lets_go_of_what_is_in_its_hand(mode: str, left: in
             asked.append(token.text)
             yield token
 
-    builder = PlanBuilder(1).source("s", stream)
+    builder = PlanBuilder(1).source("s", stream, cancel=mode)
     builder.sink("k", slow(1.0), queue_capacity=2, cancel="shield").edge("s", "k")
-    operator, _, more = builder._nodes["s"]
-    builder._nodes["s"] = (operator, Policy(cancel=Cancel(mode)), more)
     noted = Noted(builder)
 
     snapshot = noted.run(0.5, cancel)
@@ -218,6 +215,42 @@ def test_a_source_that_drains_lets_go_of_what_is_in_its_hand(mode: str, left: in
     assert len(asked) == 4
     assert snapshot.nodes["s"].cancelled == 1 - left
     assert snapshot.nodes["k"].processed == 3 + left
+
+
+@pytest.mark.parametrize("is_awaiting", [False, True])
+@pytest.mark.parametrize(("mode", "left"), [("propagate", 0), ("drain", 1)])
+def test_a_cancel_from_within_an_operator_finds_the_hand_of_a_source_too(
+    mode: str, left: int, is_awaiting: bool
+) -> None:
+    """What waits for the place that the operator leaves is let in where the source drains."""
+    worked_on: list[str] = []
+    session: Session
+
+    def cancels(token: Token) -> None:
+        worked_on.append(token.text)
+        if token.text == "0":
+            session.cancel("c1")
+
+    async def waits(token: Token, scope: Scope) -> None:
+        await scope.sleep(1.0)
+        cancels(token)
+
+    builder = PlanBuilder(1).source("s", tokens(9), cancel=mode)
+    builder.sink(
+        "k",
+        waits if is_awaiting else cancels,
+        queue_capacity=1,
+        cancel="shield",
+        service_time_s=None if is_awaiting else 1.0,
+    )
+    noted = Noted(builder.edge("s", "k"))
+    session = noted.session
+
+    snapshot = noted.run(0.5, lambda _: None)
+
+    assert worked_on == ["0", "1", "2"][: 2 + left]
+    assert snapshot.nodes["s"].emitted == 2 + left
+    assert snapshot.nodes["s"].cancelled == 1 - left
 
 
 def test_a_shielded_node_sees_the_end_of_what_a_draining_one_still_sends() -> None:

@@ -284,7 +284,7 @@ MUTANTS = (
         (
             (
                 "delivery:_next_waiter",
-                "call.lane.is_dead and not call.lane.guardian.is_source",
+                "call.lane.is_dead and not _still_lets_go(call.lane)",
                 "False",
             ),
         ),
