@@ -20,7 +20,7 @@ from tests.runtime.engine.mutants.faults import MUTANTS
 from tests.runtime.engine.mutants.grafting import Mutant, graft
 from tests.runtime.engine.mutants.laws import Law, bound_time, laws
 
-#: Seconds of a core that a fault gets before it counts as one that hangs.
+#: Seconds of a core that a law gets before the fault counts as one that hangs. Sound it takes one.
 CPU_S = 10
 
 
@@ -43,8 +43,6 @@ def _apart(mutant: Mutant | None, all_laws: dict[str, Law]) -> dict[str, Any]:
     child = os.fork()
     if not child:
         os.close(reader)
-        if mutant is not None:
-            resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
         told: dict[str, Any] = {"law": None, "why": "the trial itself failed"}
         try:
             told = _try(mutant, all_laws)
@@ -71,6 +69,8 @@ def _try(mutant: Mutant | None, all_laws: dict[str, Law]) -> dict[str, Any]:
         order.remove(mutant.law)
         order.insert(0, mutant.law)
     for name in order:
+        if mutant is not None:
+            _bound_cpu()
         try:
             with (
                 contextlib.redirect_stderr(io.StringIO()),
@@ -80,6 +80,13 @@ def _try(mutant: Mutant | None, all_laws: dict[str, Law]) -> dict[str, Any]:
         except BaseException as error:  # noqa: BLE001 - whatever a broken engine raises
             return {"law": name, "why": f"{type(error).__name__}: {error}"[:300]}
     return {"law": None, "why": ""}
+
+
+def _bound_cpu() -> None:
+    """Have this process killed if it goes on for longer than a law may take."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limit = int(used.ru_utime + used.ru_stime) + CPU_S
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
 
 
 main(sys.argv[1:])

@@ -447,4 +447,29 @@ MUTANTS = (
             ("delivery:_take_chosen", "ready.append(lane)", "ready.appendleft(lane)"),
         ),
     ),
+    # The short ways: what they leave out must cancel out
+    Mutant(
+        "a place is not given on to who waits upstream",
+        "a source stands still behind a line that moves",
+        "test_a_short_way_comes_out_as_the_long_one",
+        (("pulling:pull", "nodes += (guardian, lane.guardian)", "pass"),),
+    ),
+    Mutant(
+        "a source is read on though it is to stop",
+        "a provider is asked for more after the stop",
+        "test_a_short_way_comes_out_as_the_long_one",
+        (("pulledstream:PulledStream.may_read_on", "self.stop_with or self._is_over", "False"),),
+    ),
+    Mutant(
+        "what is let in by the short way is counted twice",
+        "the books say that something is still there",
+        _BOOKS,
+        (("pulling:_let_in", "is_counted=True", "is_counted=False"),),
+    ),
+    Mutant(
+        "an operator that gave way is forgotten by its round",
+        "a call never ends",
+        "test_each_in_line_is_stepped_once_in_a_turn",
+        (("stepping:Round.add", "self.line.insert(self._place, stepper)", "pass"),),
+    ),
 )
