@@ -141,11 +141,19 @@ def _callback(plan: Plan) -> Plan:
         if edge.feedback is not None:
             more = edge.feedback.credit * edge.feedback.max_returns
             returns[edge.target] = returns.get(edge.target, 0) + more
+    # What a transactional node makes of one event arrives as a whole; the plan's queue holds it.
+    wholes = {
+        edge.target
+        for edge in plan.edges.values()
+        if plan.nodes[edge.source].policy.state is State.TRANSACTIONAL
+    }
     for id, node in plan.nodes.items():
         # Each input needs a place of its own in the queue, and so does what comes back.
         places = max(1, len(node.inputs)) + returns.get(id, 0)
         if node.operator.joins() is not None:
             places *= plan.max_conversations
+        if id in wholes and node.queue_capacity is not None:
+            places = max(places, node.queue_capacity)
         nodes[id] = replace(
             node,
             policy=node.policy.model_copy(update={**one, "queue_capacity": places}),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
+from aiflow.compiler.strategies import STRATEGIES, apply_strategy
 from aiflow.engine.session import Session
 from aiflow.events import Chunk, DeadLetter
 from aiflow.metrics.snapshot import Snapshot
@@ -79,6 +81,21 @@ def streaming(process: Callable[[Any, Scope], Any]) -> Any:
 
 
 KINDS = [lambda process: process, waiting, generating, streaming]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_has_places_for_what_leaves_together(strategy: str) -> None:
+    """Whoever carries one payload after the other has not too few for the outputs of one."""
+    seen: list[int] = []
+    builder = PlanBuilder().source("s", [1, 2, 3])
+    builder.node("n", lambda n: [n] * n, state=list, state_mode="transactional", max_outputs=3)
+    builder.sink("k", seen.append, queue_capacity=3).sink("d", seen.append, queue_capacity=3)
+    builder.chain("s", "n", "k").edge("n", "d", "drop_newest")
+
+    snapshot = run_virtual(Session(apply_strategy(builder.build(), strategy)).run())
+
+    assert snapshot.phase == "completed", snapshot.error
+    assert Counter(seen) == {1: 2, 2: 4, 3: 6}
 
 
 @pytest.mark.parametrize("kind", KINDS)
