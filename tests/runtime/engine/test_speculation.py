@@ -319,6 +319,35 @@ def test_a_turn_that_is_broken_into_rolls_its_effects_back() -> None:
     assert counts(snapshot) == (1, 1, 0, 0)
 
 
+def test_what_nobody_has_used_is_rolled_back_when_its_turn_ends() -> None:
+    """Not only when the session does: the next turn finds it undone, and its place free."""
+    world = World()
+    found: list[list[Any]] = []
+
+    def stream(scope: Scope) -> Iterator[Any]:
+        yield "refused"
+        yield NextTurn()
+        yield "wanted"
+
+    def act(payload: str, scope: Scope) -> str:
+        found.append(list(world.undone))
+        return str(world.act(payload, scope))
+
+    def use(payload: str) -> None:
+        if payload == "refused":
+            raise ConnectionError(payload)
+
+    builder = PlanBuilder().source("s", stream)
+    builder.node("n", act, **{**SPECULATIVE, "speculative_capacity": 1})
+    builder.sink("k", use, retry={"then": "skip"}).chain("s", "n", "k")
+
+    snapshot = run(builder)
+
+    assert found == [[], ["refused"]]
+    assert world.done == ["wanted"]
+    assert counts(snapshot) == (1, 1, 0, 0)
+
+
 def test_a_stopped_session_leaves_nothing_waiting() -> None:
     """Its end is a rollback, and is told in the last snapshot."""
     world = World()

@@ -400,6 +400,30 @@ MUTANTS = (
         _EFFECTS,
         (("speculation:Speculation._part", "items[item] = left", "items[item] = left + found"),),
     ),
+    Mutant(
+        "an effect is left in place at the turn's end",
+        "what nobody used is neither done nor undone, and keeps its place",
+        "test_what_nobody_has_used_is_rolled_back_when_its_turn_ends",
+        (
+            (
+                "speculation:Speculation.ended",
+                "if turn.open_lanes <= 1:",
+                "if turn.open_lanes <= 0:",
+            ),
+        ),
+    ),
+    Mutant(
+        "an event that sends nothing keeps its effects",
+        "places are taken until the turn ends, and all further effects are thrown away",
+        "test_what_sends_nothing_on_is_rolled_back_at_once",
+        (
+            (
+                "speculation:Speculation.settled",
+                "(is_failed or not each.points)",
+                "is_failed",
+            ),
+        ),
+    ),
     # Law 12: state
     Mutant(
         "a partition's key is ignored",
