@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 
 from aiflow.engine.cells import Guardian, Turn
-from aiflow.engine.workers import Worker, WorkerRunner
+from aiflow.engine.worker import Worker
+from aiflow.engine.workers import WorkerRunner
 from aiflow.errors import StallError
 
 _DEPTH = 20

@@ -21,7 +21,7 @@ from types import FrameType
 
 from aiflow.engine.cells import Call, Guardian, Lane
 from aiflow.engine.streams import Stream
-from aiflow.engine.workers import Worker
+from aiflow.engine.worker import Worker
 
 _log = logging.getLogger(__name__)
 

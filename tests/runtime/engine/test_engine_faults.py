@@ -15,7 +15,7 @@ from aiflow.engine.pulledstream import PulledStream
 from aiflow.engine.session import Session
 from aiflow.engine.streams import Stream
 from aiflow.engine.taskstream import TaskStream
-from aiflow.engine.workers import Worker
+from aiflow.engine.worker import Worker
 from aiflow.events import Chunk
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder

@@ -131,7 +131,7 @@ MUTANTS = (
                 "if was_head and lane.calls and guardian.keeps_order:",
                 "if False:",
             ),
-            ("workers:Worker._left_simply", "if calls and guardian.keeps_order:", "if False:"),
+            ("worker:Worker._left_simply", "if calls and guardian.keeps_order:", "if False:"),
         ),
     ),
     Mutant(
