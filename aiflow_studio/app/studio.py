@@ -63,7 +63,6 @@ from aiflow_studio.ui.theme import DARK, THEMES
 CLOSING_S = 3.0
 #: Plots follow every second sample: a curve that grows 7 times a second looks as smooth.
 _PLOT_EVERY = 2
-_STATE_VERSION = 1
 _CLIPPED = 300
 #: Where runs live -> what the menu calls it.
 PLACES = {"here": "In this window", "apart": "In a process of its own"}
@@ -471,7 +470,7 @@ class Studio(QObject):
 
     def _remember(self) -> None:
         geometry = bytes(self.window.saveGeometry().data())
-        docks = bytes(self.window.saveState(_STATE_VERSION).data())
+        docks = self.window.docks_state()
         state = _BETWEEN.join((geometry, docks))
         self._settings = self._settings.model_copy(
             update={
@@ -491,7 +490,7 @@ class Studio(QObject):
         if geometry and state:
             self.window.restoreGeometry(geometry)
             # After the first layout, which would undo it.
-            QTimer.singleShot(0, self, lambda: self.window.restoreState(state, _STATE_VERSION))
+            QTimer.singleShot(0, self, lambda: self.window.restore_docks(state))
 
 
 def problem_count(compiled: Compiled) -> int:

@@ -30,6 +30,10 @@ DEFAULT_SIZE = (1600, 1000)
 _LEAST_PALETTE, _LEAST_INSPECTOR = 152, 316
 _FRAME = QSize(16, 48)
 PALETTE_WIDTH, INSPECTOR_WIDTH, BOTTOM_HEIGHT = 216, 332, 288
+#: Number of the arrangement of docks, as it is remembered between starts.
+_STATE_VERSION = 1
+#: Narrower than this, for text of the designed size, and larger text leaves the graph no room.
+_ROOMY_WIDTH = 1200
 #: On a screen that is less high, the graph keeps the most of it.
 _BOTTOM_SHARE = 0.32
 
@@ -64,6 +68,7 @@ class MainWindow(QMainWindow):
         self._may_close = False
         self._text_scale = 0.0
         self._put_away: list[QDockWidget] = []
+        self._is_palette_away = False
         self.status = StatusBar(theme)
         self.tabs = self._make_tabs(panels)
         self.addToolBar(bar)
@@ -117,6 +122,7 @@ class MainWindow(QMainWindow):
         inspector = max(INSPECTOR_WIDTH, round(_LEAST_INSPECTOR * scale))
         self.resizeDocks(list(self._docks[:2]), [palette, inspector], Qt.Orientation.Horizontal)
         self._size_bottom()
+        self.make_room()
 
     def fit_screen(self) -> None:
         """Be no larger than the screen; what hangs off its edge could not be reached."""
@@ -126,6 +132,37 @@ class MainWindow(QMainWindow):
         if size != self.size():
             self.resize(size)
             self._size_bottom()
+        self.make_room()
+
+    def make_room(self) -> None:
+        """Put the palette away where larger text leaves the graph too little of the window.
+
+        Whoever needs it has it back from the View menu, or by going to its search.
+        """
+        is_narrow = self._text_scale > 1 and self.width() < _ROOMY_WIDTH * self._text_scale
+        if not is_narrow:
+            self._give_palette_back()
+        elif not self._is_palette_away and not self._docks[0].isHidden():
+            self._is_palette_away = True
+            self._docks[0].hide()
+
+    def docks_state(self) -> bytes:
+        """Return how the docks are arranged, for `restore_docks`."""
+        # Nobody has closed it: whether there is room is looked at anew at each start.
+        self._give_palette_back()
+        return bytes(self.saveState(_STATE_VERSION).data())
+
+    def restore_docks(self, state: bytes) -> None:
+        """Arrange the docks as they were, as far as there is room."""
+        self._give_palette_back()
+        self.restoreState(state, _STATE_VERSION)
+        self.make_room()
+
+    def _give_palette_back(self) -> None:
+        """Show the palette again if it was put away to make room."""
+        if self._is_palette_away:
+            self._is_palette_away = False
+            self._docks[0].show()
 
     def toggle_panels(self) -> None:
         """Give the canvas the whole window, or the panels back that it had."""

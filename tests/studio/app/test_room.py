@@ -161,3 +161,51 @@ def test_the_graph_alone_is_readable_on_a_small_projector(studio: Studio, qtbot:
     assert not any(dock.isVisible() for dock in (palette, inspector, bottom))
     studio.book.actions["graph-only"].trigger()
     assert (palette.isVisible(), inspector.isVisible(), bottom.isVisible()) == (True, False, True)
+
+
+def test_on_a_small_projector_the_graph_has_the_room_of_the_palette(
+    studio: Studio, qtbot: QtBot
+) -> None:
+    """It comes back with smaller letters, or when somebody goes to its search."""
+    palette, inspector, bottom = studio.window.docks()
+    studio.window.resize(1264, 672)
+    studio.open_at_start(EXAMPLE)
+
+    studio.look.set_theme(PROJECTOR)
+
+    assert palette.isHidden()
+    assert inspector.isVisible()
+    assert bottom.isVisible()
+    qtbot.waitUntil(lambda: studio.canvas.widget().width() > 800)
+    studio.canvas.fit()
+    assert studio.canvas.zoom() > 0.6
+    studio.look.set_theme(DARK)
+    assert palette.isVisible()
+    studio.look.set_theme(PROJECTOR)
+    studio.commands.find_operator()
+    assert palette.isVisible()
+
+
+def test_a_palette_that_was_put_away_for_room_is_not_remembered_as_closed(
+    studio: Studio,
+) -> None:
+    """One that a person has closed is."""
+    palette = studio.window.docks()[0]
+    studio.window.resize(1264, 672)
+    studio.look.set_theme(PROJECTOR)
+    assert palette.isHidden()
+    state = studio.window.docks_state()
+
+    studio.look.set_theme(DARK)
+    studio.window.restore_docks(state)
+    assert palette.isVisible()
+    studio.look.set_theme(PROJECTOR)
+    studio.window.restore_docks(state)
+    assert palette.isHidden()
+    studio.look.set_theme(DARK)
+    palette.hide()
+    state = studio.window.docks_state()
+    studio.look.set_theme(PROJECTOR)
+    studio.look.set_theme(DARK)
+    studio.window.restore_docks(state)
+    assert palette.isHidden()
