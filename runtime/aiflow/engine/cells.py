@@ -14,6 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from operator import length_hint
 from typing import Any, Protocol
 
 from aiflow.clock import Clock
@@ -37,6 +38,8 @@ class Nothing:
 
 NOTHING = Nothing()
 
+#: The outputs of a list while none is being run; see `Kernel.row`.
+NO_ROW: Iterator[Any] = iter(())
 
 #: Ways of a guardian that is at rest: an arrival runs where it is, or passes the queue first.
 INLINE = 1
@@ -286,7 +289,9 @@ class Kernel:
 
     Attributes:
         in_flight: events held by the runtime now, without the one that an operator is
-            just being called with inline.
+            just being called with inline, and without the `row`: `held` has that too.
+        row: outputs of a list that are run one behind the other and have yet to run.
+        frames: further such lists, each with its lane and event; see `frames`.
         most: C; `shares` says whether it is more than one.
         active: conversations that are open; `open_turns` returns their turns.
         fading: turns that still end while the next of their conversation is open.
@@ -307,6 +312,7 @@ class Kernel:
         "clock",
         "fading",
         "fail_turn",
+        "frames",
         "in_flight",
         "leave_turn",
         "log",
@@ -319,6 +325,7 @@ class Kernel:
         "open_calls",
         "open_turns",
         "refused",
+        "row",
         "runlist",
         "shares",
         "speculation",
@@ -335,6 +342,8 @@ class Kernel:
         self.now = self.runlist.now
         self.in_flight = 0
         self.max_in_flight = 0
+        self.row = NO_ROW
+        self.frames: Sequence[tuple[Lane, Event, Iterator[Any], int]] = ()
         self.active = 0
         self.fading = 0
         self.most = most
@@ -354,6 +363,11 @@ class Kernel:
         self.on_blocked: Callable[[], None] | None = None
         self.leave_turn: Callable[[Any, bool], None] = _nobody_listens
         self.stream_closed: Callable[[Any], None] = _nobody_listens
+
+    @property
+    def held(self) -> int:
+        """Events held by the runtime now, without one that is just being run inline."""
+        return self.in_flight + length_hint(self.row)
 
     def enter(self, events: int = 1) -> None:
         """Count events that the runtime now holds."""
@@ -424,7 +438,8 @@ class EdgeState:
     Attributes:
         inline: events that went straight from an operator's return into the next operator;
             each is appended and taken here, and processed and emitted at the sender.
-        fanned: likewise those out of a list, which the sender counts as emitted only.
+        fanned: likewise those out of a list, but emitted at the sender, and processed at the
+            target; one that it settles itself is taken back from its own count.
         waiting: senders that wait because of this edge now.
         feedback: its limits where it leads back to a loop's entry, else None.
     """

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from aiflow.engine.calls import (
     advance,
     check_payload,
@@ -27,6 +29,7 @@ from aiflow.engine.calls import (
 )
 from aiflow.engine.cells import (
     INLINE,
+    NOTHING,
     Call,
     EdgeState,
     Event,
@@ -41,7 +44,7 @@ from aiflow.engine.cells import (
 from aiflow.engine.closing import close_now
 from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
-from aiflow.engine.frames import Frame, keep, next_of, open_frame
+from aiflow.engine.frames import Frame, fits, keep, unfold
 from aiflow.engine.outcomes import came_late, discard, raised
 from aiflow.engine.retrying import begin_try, call_failed, open_trial
 from aiflow.engine.settling import count, leave, rest, settle, work
@@ -49,7 +52,6 @@ from aiflow.engine.timeouts import work_for
 from aiflow.engine.transactions import begin_transaction
 from aiflow.engine.waiting import park
 from aiflow.errors import EngineError
-from aiflow.events import Context
 from aiflow.metrics.instruments import FINE_S
 from aiflow.operators.base import Emit
 
@@ -68,19 +70,18 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
     kernel = lane.guardian.kernel
     now = kernel.now
     deadline = kernel.runlist.deadline
-    frames: list[Frame] | None = None
+    frames: list[Frame] = []
     spent = 0.0
     while True:
         scope = lane.scope
         scope.event = event
-        payload = event.payload
         try:
-            out = lane.process(payload, scope)
+            out = lane.process(event.payload, scope)
         except BaseException as error:
             started, at = at, now()
             raised(lane, event, error, at - started, at)
             if isinstance(error, KeyboardInterrupt | SystemExit):
-                keep(frames or [])
+                keep(frames)
                 raise
             out = _OVER
         else:
@@ -93,77 +94,70 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             elif service.record_coarse(spent):
                 came_late(lane, event, spent, at)
                 out = _OVER
-        route = lane.route
-        if type(out) is not lane.plain:
-            # Anything but a bare payload, or the first of its class here, or a dead lane.
-            if out is None and lane.extra is None and not lane.is_dead:
-                if lane.quick:
-                    lane.guardian.processed += 1
+        while True:
+            route = lane.route
+            if type(out) is not lane.plain:
+                # Anything but a bare payload, or the first of its class here, or a dead lane.
+                listed = None
+                if out is None and lane.extra is None and not lane.is_dead:
+                    if lane.quick:
+                        lane.guardian.processed += 1
+                    else:
+                        count(lane, event, Settled.PROCESSED, at)
+                    route = None
+                elif type(out) is list and fits(lane, out):
+                    listed, route = out, None
+                elif out is _OVER:
+                    route = None
                 else:
-                    count(lane, event, Settled.PROCESSED, at)
+                    route, out = _look_closer(lane, event, out, spent, at)
+                if route is None:
+                    if listed is None and not frames:
+                        return at
+                    following, event, out, spent, at = unfold(frames, lane, event, listed, at)
+                    if following is None:
+                        return at
+                    lane = following
+                    if out is NOTHING:
+                        break
+                    continue
+            target = route.lane  # type: ignore[union-attr] # a plain class was seen: there is one
+            free = 0 if target is None or at >= deadline else target.guardian.free
+            if not free:
+                _hand_over(lane, event, route, out, at)  # type: ignore[arg-type]
                 out = _OVER
-            elif out is not _OVER:
-                if frames is None:
-                    frames = []
-                route, out = _look_closer(lane, event, out, frames, spent, at)
-            if out is _OVER:
-                following = next_of(frames, at) if frames else None
-                if following is None:
-                    return at
-                lane, event = following
                 continue
-        target = route.lane  # type: ignore[union-attr] # a plain class was seen: there is one
-        free = 0 if target is None or at >= deadline else target.guardian.free
-        if not free:
-            _hand_over(lane, event, route, out, at)  # type: ignore[arg-type]
-            following = next_of(frames, at) if frames else None
-            if following is None:
-                return at
-            lane, event = following
-            continue
-        # In short what `make_event` does.
-        sequence = event.sequence
-        last = lane.sequence
-        if sequence == last:
-            part = lane.part = lane.part + 1
-        elif last is not None:
-            lane.sequence = sequence
-            part = lane.part = 0
-        else:
-            part = next_part(lane, event)
-        if out is not payload or part != event.part:
-            event = Context(
-                out,
-                event.conversation,
-                event.turn,
-                event.source,
-                sequence,
-                part,
-                event.hops,
-                event.created_at,
-                event.epoch,
-                event.trace,
-            )
-        if free == INLINE:
-            route.edge.inline += 1  # type: ignore[union-attr] # set together with route.lane
-        else:
-            at = _pass_queue(lane.guardian, route, target.guardian, at)  # type: ignore
-        lane = target  # type: ignore[assignment]
+            # In short what `make_event` does.
+            sequence = event.sequence
+            last = lane.sequence
+            if sequence == last:
+                part = lane.part = lane.part + 1
+            elif last is not None:
+                lane.sequence = sequence
+                part = lane.part = 0
+            else:
+                part = next_part(lane, event)
+            if out is not event.payload or part != event.part:
+                event = replace(event, payload=out, part=part)
+            if free == INLINE:
+                route.edge.inline += 1  # type: ignore[union-attr] # set together with route.lane
+            else:
+                at = _pass_queue(lane.guardian, route, target.guardian, at)  # type: ignore
+            lane = target  # type: ignore[assignment]
+            break
 
 
 def _look_closer(
     lane: Lane,
     event: Event,
     out: Any,  # noqa: ANN401 - whatever it returned
-    frames: list[Frame],
     spent_s: float,
     at: float,
 ) -> tuple[Route | None, Any]:
     """Deal with what an operator returned that is no bare payload of a known class.
 
     Returns:
-        The one output and its way; or `_OVER` where the event is settled, kept as a call, or
-        has become a frame.
+        The one output and its way; or `_OVER` where the event is settled, or kept as a call.
     """
     extra = lane.extra
     if isinstance(out, Later):
@@ -178,8 +172,6 @@ def _look_closer(
         and (type(out.payload) is lane.checked or check_payload(lane, out.payload))
     ):
         return lane.routes[out.port], out.payload
-    elif type(out) is list and extra is None and 0 < len(out) <= lane.guardian.max_outputs:
-        frames.append(open_frame(lane, event, out))
     elif extra is not None or not is_plain(out):
         _several(lane, event, out, spent_s, at)
     elif lane.route is None:

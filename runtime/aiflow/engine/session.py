@@ -299,7 +299,7 @@ class Session:
             phase=self._phase,
             strategy=self.plan.strategy,
             bound=bound_now(self.plan, self._guardians.values()),
-            in_flight=kernel.in_flight,
+            in_flight=kernel.held,
             max_in_flight=kernel.max_in_flight,
             nodes={
                 node: node_stats(

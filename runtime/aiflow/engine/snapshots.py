@@ -46,13 +46,14 @@ def node_stats(
     passed = sum(edge.inline for edge in outgoing)
     fanned = sum(edge.fanned for edge in outgoing)
     arrived = sum(edge.inline + edge.fanned for edge in incoming)
-    processed = guardian.processed + passed
+    processed = guardian.processed + passed + sum(edge.fanned for edge in incoming)
     dropped = sum(guardian.dropped.values())
     settled = processed + dropped + guardian.failed + guardian.cancelled
     hands = sum(call.lane.is_closed is False for call in guardian.parked)
     received = settled + hands if guardian.is_source else sum(edge.offered for edge in incoming)
     reorder = reorder_now(guardian)
     held = min(reorder, max(0, guardian.dispatched - guardian.opened))
+    listing = sum(lane.guardian is guardian for lane, *_ in kernel.frames)
     workers = plan.max_conversations if guardian.is_source else workers_now(guardian)
     if guardian.is_source:
         total_s = max(0.0, at - started_at) * workers
@@ -72,7 +73,7 @@ def node_stats(
         max_depth=guardian.max_depth,
         queue_bytes=_bytes_of(guardian),
         max_bytes=None if guardian.is_source else guardian.node.policy.max_bytes,
-        running=hands if guardian.is_source else guardian.dispatched - held,
+        running=hands if guardian.is_source else guardian.dispatched + listing - held,
         held=held,
         received=received,
         processed=processed,

@@ -13,6 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import length_hint
 from typing import Any
 from zlib import crc32
 
@@ -376,9 +377,7 @@ def fanned(kind: str, text: str) -> list[str]:
     size = sum(map(ord, text))
     if kind == "filter":
         return [""] if size % 3 else []
-    if kind in ("list", "wait_list"):
-        return [str(part) for part in range(size % 3)]
-    if kind in ("generator", "stream"):
+    if kind in ("list", "wait_list", "generator", "stream"):
         return [str(part) for part in range(size % 4)]
     if kind == "emit":
         return ["e", "r"]
@@ -636,12 +635,14 @@ class Run:
                 held += sum(call.pending is not None for call in guardian.parked)
             else:
                 held += self._look_at(guardian)
-        self.most = max(self.most, held)
         kernel = self.session._kernel
         assert kernel is not None
-        if held != kernel.in_flight:
-            self.faults.append(f"{held} are held and {kernel.in_flight} are counted")
-        bound = self.session.snapshot().bound
+        held += sum(left for *_, left in kernel.frames) + length_hint(kernel.row)
+        self.most = max(self.most, held)
+        snapshot = self.session.snapshot()
+        if held != snapshot.in_flight:
+            self.faults.append(f"{held} are held and {snapshot.in_flight} are counted")
+        bound = snapshot.bound
         if bound is not None and held > bound:
             self.faults.append(f"{held} are held, {bound} may be")
 
@@ -827,7 +828,7 @@ def _add(builder: PlanBuilder, name: str, node: NodeSpec, noted: Run, payload: A
     builder.node(
         name,
         make,
-        max_outputs=MOST_OUTPUTS if name in noted.spec.commits else 2,
+        max_outputs=MOST_OUTPUTS,
         queue_capacity=_queue(node, noted.spec),
         workers=noted.spec.workers(name),
         reorder_capacity=node.reorder_capacity,
