@@ -142,7 +142,7 @@ def pass_on(lane: Lane, event: Event, at: float) -> float:  # noqa: C901, PLR091
             if free == INLINE:
                 route.edge.inline += 1  # type: ignore[union-attr] # set together with route.lane
             else:
-                at = _pass_queue(lane.guardian, route, target.guardian, at)  # type: ignore
+                at = pass_queue(lane.guardian, route, target.guardian, at)  # type: ignore
             lane = target  # type: ignore[assignment]
             break
 
@@ -183,7 +183,7 @@ def _look_closer(
     return None, _OVER
 
 
-def _pass_queue(sender: Guardian, route: Route, guardian: Guardian, at: float) -> float:
+def pass_queue(sender: Guardian, route: Route, guardian: Guardian, at: float) -> float:
     """Take an event through the empty queue of a node at rest; return the time afterwards.
 
     What `append`, `pump` and `take` do for it, in one step, for nodes that never run inline.
@@ -198,7 +198,12 @@ def _pass_queue(sender: Guardian, route: Route, guardian: Guardian, at: float) -
     if not guardian.max_depth:
         guardian.max_depth = 1
     began = guardian.kernel.now()
-    guardian.wait.record(began - at)
+    waited, wait = began - at, guardian.wait
+    wait.sum_s += waited
+    if waited < FINE_S:
+        wait.fine += 1
+    else:
+        wait.record_coarse(waited)
     return began
 
 

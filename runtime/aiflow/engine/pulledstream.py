@@ -9,7 +9,7 @@ from typing import Any
 from aiflow.engine.calls import is_plain
 from aiflow.engine.cells import INLINE, Call, Lane, Terminal
 from aiflow.engine.closing import close_now
-from aiflow.engine.inline import pass_on
+from aiflow.engine.inline import pass_on, pass_queue
 from aiflow.engine.streams import Stream
 from aiflow.errors import EngineError
 from aiflow.events import Context
@@ -67,10 +67,13 @@ class PulledStream(Stream):
                     output, conversation, number, source, sequence, 0, 0, at, turn.epoch
                 )
                 lane = route.lane  # type: ignore[union-attr] # a plain class was seen
-                if lane is not None and lane.guardian.free == INLINE:
+                if lane is not None and (free := lane.guardian.free):
                     if kernel.in_flight >= kernel.max_in_flight:
                         kernel.max_in_flight = kernel.in_flight + 1
-                    route.edge.inline += 1  # type: ignore[union-attr] # set with route.lane
+                    if free == INLINE:
+                        route.edge.inline += 1  # type: ignore[union-attr] # set with route.lane
+                    else:
+                        at = pass_queue(guardian, route, lane.guardian, at)  # type: ignore
                     at = pass_on(lane, event, at)
                 elif not self.offer(route, event, at):  # type: ignore[arg-type]
                     return
