@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from typing import Any
 
 _LONGEST_CAUSE = 1_000
 #: What the system's own words are for whoever does not know its words.
@@ -492,6 +493,16 @@ class ProviderError(AiFlowError):
         self.retryable = retryable
 
 
+def asked_of(cause: BaseException, name: str) -> Any:  # noqa: ANN401 - whatever it says
+    """Return what an error that is not ours says of itself; None where it cannot say it."""
+    try:
+        return getattr(cause, name, None)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - the author's code, which raises what it likes
+        return None
+
+
 def words_of(cause: BaseException) -> str:
     """Return an error that is not ours as one clause: its type, and what it says.
 
@@ -501,7 +512,9 @@ def words_of(cause: BaseException) -> str:
     name = type(cause).__name__
     try:
         said = " ".join(str(cause).split())
-    except Exception:  # noqa: BLE001 - the author's code, which raises what it likes
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - the author's code, which raises what it likes
         return f"{name} (which cannot be shown)"
     if len(said) > _LONGEST_CAUSE:
         said = said[: _LONGEST_CAUSE - 1] + "…"

@@ -211,25 +211,35 @@ def is_droppable(payload: object) -> bool:
     """Say whether a full queue may discard this payload; what we do not know never is."""
     if type(payload) is Control:
         return payload.kind == "keep-alive"
-    return bool(getattr(payload, "droppable", False))
+    # Of its class: a payload may answer whatever it is asked, or raise.
+    return getattr(type(payload), "droppable", False) is True
 
 
 def size_of(payload: object) -> int:
     """Return about how many bytes a payload holds: its texts in UTF-8, its data, its numbers.
 
     An estimate that is cheap and always the same for the same payload; what Python itself needs
-    beside it is not counted.
+    beside it is not counted. What cannot be measured counts as one number.
     """
+    try:
+        return _measured(payload)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - a payload's own code, or one that is nested too deep
+        return _NUMBER_BYTES
+
+
+def _measured(payload: object) -> int:
     if isinstance(payload, str):
         return len(payload) if payload.isascii() else len(payload.encode(errors="replace"))
     if isinstance(payload, bytes | bytearray | memoryview):
         return len(payload)
     if isinstance(payload, msgspec.Struct):
-        return sum(size_of(getattr(payload, name)) for name in payload.__struct_fields__)
+        return sum(_measured(getattr(payload, name)) for name in payload.__struct_fields__)
     if isinstance(payload, Mapping):
-        return sum(size_of(key) + size_of(value) for key, value in payload.items())
+        return sum(_measured(key) + _measured(value) for key, value in payload.items())
     if isinstance(payload, list | tuple | set | frozenset):
-        return sum(map(size_of, payload))
+        return sum(map(_measured, payload))
     return 0 if payload is None else _NUMBER_BYTES
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
+from aiflow.errors import asked_of
 from aiflow.policies import Retry
 
 
@@ -22,7 +23,7 @@ def backoff_s(retry: Retry, failed: int, chance: float) -> float:
 
 def asked_s(error: BaseException) -> float:
     """Return the seconds that whoever refused has asked to wait, 0 where it did not say."""
-    asked = getattr(error, "retry_after_s", None)
+    asked = asked_of(error, "retry_after_s")
     if not isinstance(asked, int | float) or isinstance(asked, bool) or not isfinite(asked):
         return 0.0
     return max(0.0, float(asked))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from operator import length_hint
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
@@ -76,9 +75,8 @@ def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what
         return
     try:
         outputs = gather(lane, result, extra)
-        if isinstance(outputs, Iterator):
-            call.more = outputs
-        elif outputs is not None:
+        call.more = _more_of(outputs)
+        if call.more is None and outputs is not None:
             set_output(call, outputs, at)
     except EngineError as error:
         call_failed(call, error, at)
@@ -86,23 +84,24 @@ def complete(call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what
     if call.more is None:
         rest(call, at)
     else:
-        _reserve(call, at)
+        # Of an iterator only one output is ever there; a list is there as a whole.
+        _reserve(call, len(outputs) - 1 if type(outputs) is list else 0, at)
         watch_deadline(call, at)
     advance(call, None)
 
 
 def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: ANN401 - what an operator returns
-    """Return one output, None, or an iterator over outputs.
+    """Return one output, None, a list of several, or an iterator over outputs.
 
     Raises:
         EngineError: a list is longer than the operator declares.
     """
     if extra:
         listed = [] if result is None else result if isinstance(result, list) else [result]
-        if not isinstance(result, Iterator):
+        if not is_iterator(result):
             result = [*listed, *extra]
     if not isinstance(result, list):
-        if hasattr(result, "__await__"):
+        if hasattr(type(result), "__await__"):
             _drop(result)
             raise EngineError(
                 f"the operator of node {lane.guardian.id} returned an awaitable from a plain"
@@ -116,7 +115,13 @@ def gather(lane: Lane, result: Any, extra: list[Any] | None) -> Any:  # noqa: AN
             f"node {lane.guardian.id} returned a list of {len(result)} outputs and declares"
             f" max_outputs = {most}; raise it, or write a generator"
         )
-    return iter(result) if result else None
+    return list(result) if result else None
+
+
+def _more_of(outputs: Any) -> Iterator[Any] | None:  # noqa: ANN401 - what `gather` returns
+    if type(outputs) is list:
+        return iter(outputs)
+    return outputs if is_iterator(outputs) else None
 
 
 def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401 - what an operator returns
@@ -144,13 +149,21 @@ def set_output(call: Call, output: Any, at: float) -> bool:  # noqa: ANN401 - wh
 def is_plain(output: object) -> bool:
     """Say whether what an operator returned says no more than: this is the payload."""
     return output is not None and not (
-        isinstance(output, list | Emit) or hasattr(output, "__next__") or is_unfinished(output)
+        isinstance(output, list | Emit) or is_iterator(output) or is_unfinished(output)
     )
+
+
+def is_iterator(output: object) -> bool:
+    """Say whether outputs are to be asked for one by one.
+
+    As Python does, this looks at the class: a payload may answer whatever it is asked, or raise.
+    """
+    return hasattr(type(output), "__next__")
 
 
 def is_unfinished(payload: object) -> bool:
     """Say whether this has yet to be awaited or iterated, or marks a turn: is no payload itself."""
-    return hasattr(payload, "__await__") or isinstance(
+    return hasattr(type(payload), "__await__") or isinstance(
         payload, GeneratorType | AsyncGeneratorType | NextTurn
     )
 
@@ -170,7 +183,7 @@ def _no_payload(lane: Lane, payload: object) -> EngineError:
             " may yield, by itself"
         )
     kind = type(payload).__name__.replace("_", " ")
-    how = "await it" if hasattr(payload, "__await__") else "yield what it yields"
+    how = "await it" if hasattr(type(payload), "__await__") else "yield what it yields"
     _drop(payload)
     return EngineError(
         f"node {lane.guardian.id} has an output of type {kind}, which nobody would run; {how} first"
@@ -193,7 +206,8 @@ def way_of(lane: Lane, output: Any) -> tuple[Route, Any]:  # noqa: ANN401 - what
     if type(payload) is not lane.checked and not check_payload(lane, payload):
         raise _no_payload(lane, payload)
     if type(output) is Emit:
-        route = lane.routes.get(output.port)
+        port: object = output.port
+        route = lane.routes.get(port) if isinstance(port, str) else None
         if route is None:
             raise EngineError(
                 f"node {lane.guardian.id} sent to {output.port!r}, which is none of its"
@@ -400,16 +414,15 @@ def _with_emitted(call: Call, more: Iterator[Any] | None) -> Iterator[Any] | Non
     return chain(emitted, more or ())
 
 
-def _reserve(call: Call, at: float) -> None:
-    """Hold the worker while there are outputs to ask for, and count a list's places."""
+def _reserve(call: Call, extra: int, at: float) -> None:
+    """Hold the worker while there are outputs to ask for, and count the places of a list's rest."""
     guardian = call.lane.guardian
     rest(call, at)
     if not call.is_open:
         call.is_open = True
         guardian.opened += 1
     if call.event is not None:
-        # Of an iterator only one output is ever there; a list is there as a whole.
-        call.extra = max(0, length_hint(call.more) - 1)
+        call.extra = extra
         guardian.kernel.enter(call.extra)
         call.lane.turn.in_flight += call.extra
 
@@ -424,7 +437,7 @@ def _shrink(call: Call) -> None:
 
 def _close(lane: Lane, outputs: object) -> None:
     """Close an iterator that nobody will ask any more."""
-    if isinstance(outputs, Iterator):
+    if is_iterator(outputs):
         close_now(lane, outputs)
 
 

@@ -38,11 +38,10 @@ async def closing(lane: Lane, outputs: object) -> AsyncIterator[None]:
 
 def close_now(lane: Lane, outputs: object) -> None:
     """Close an iterator that nobody will ask any more, if it can be closed."""
-    close: Any = getattr(outputs, "close", None)
-    if close is None:
-        return
     try:
-        close()
+        close: Any = getattr(outputs, "close", None)
+        if close is not None:
+            close()
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise

@@ -167,6 +167,11 @@ class Conversations:
             self._note(conversation, "cancelled")
         self.active.clear()
 
+    def give_up(self) -> None:
+        """Count those that have not ended as cancelled; they stay, to say where they hang."""
+        for conversation in self.active:
+            self._note(conversation, "cancelled")
+
     def cancel_waiting(self, conversation: str, turn: int | None) -> bool:
         """Cancel one that has not been opened, or one of its turns; False where none waits."""
         for entry in self._waiting:

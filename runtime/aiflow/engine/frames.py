@@ -273,6 +273,7 @@ def _route(lane: Lane, output: Any) -> Route | None:  # noqa: ANN401 - what an o
     if (
         type(output) is Emit
         and output.payload is not None
+        and type(output.port) is str
         and (type(output.payload) is lane.checked or check_payload(lane, output.payload))
     ):
         return lane.routes.get(output.port)

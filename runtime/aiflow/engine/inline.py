@@ -168,6 +168,7 @@ def _look_closer(
         type(out) is Emit
         and extra is None
         and out.payload is not None
+        and type(out.port) is str
         and out.port in lane.routes
         and (type(out.payload) is lane.checked or check_payload(lane, out.payload))
     ):
@@ -238,7 +239,7 @@ def suspend(lane: Lane, event: Event, later: Later, spent_s: float, at: float) -
 def _several(lane: Lane, event: Event, out: Any, spent_s: float, at: float) -> None:  # noqa: ANN401 - what an operator returns
     """Begin to carry out several outputs, or one that has to be looked at closer."""
     call = open_call(lane, event, at)
-    if hasattr(out, "__next__"):
+    if hasattr(type(out), "__next__"):
         # The operator's time is what all its outputs take together.
         lane.service.take_back(spent_s)
         call.spent_s = spent_s

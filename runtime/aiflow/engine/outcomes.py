@@ -40,6 +40,6 @@ def discard(
 ) -> None:
     """Settle an event whose turn ended while its operator was at work."""
     lane.extra = None
-    if hasattr(out, "__next__"):
+    if hasattr(type(out), "__next__"):
         close_now(lane, out)
     count(lane, event, Settled.CANCELLED, at)

@@ -29,6 +29,7 @@ from aiflow.errors import (
     NotStarted,
     ProviderError,
     TryTimeoutError,
+    asked_of,
     words_of,
 )
 from aiflow.events import DeadLetter
@@ -125,7 +126,7 @@ def _is_meant(word: str, error: BaseException) -> bool:
     if word == "any":
         return True
     if word == "retryable":
-        return getattr(error, "retryable", False) is True
+        return asked_of(error, "retryable") is True
     if word == "timeout":
         return isinstance(error, TimeoutError) or (
             isinstance(error, ProviderError) and error.kind.endswith("timeout")

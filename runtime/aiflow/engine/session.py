@@ -642,6 +642,7 @@ class Session:
                     self._set_deadline(kernel, LAST_CHANCE_S)
                     return
                 self._tell_stuck()
+                self._conversations.give_up()
                 self._over.set_result(None)
 
         due = kernel.now() + after_s

@@ -170,7 +170,7 @@ class Stepper(Later):
                     return
                 self.steps = steps = following
                 ended += 1
-        except Exception as fault:  # noqa: BLE001 - the engine's own: an operator's is seen to
+        except BaseException as fault:  # noqa: BLE001 - the engine's own: an operator's is seen to
             self._broken(fault)
 
     def interrupt(self, error: BaseException) -> None:

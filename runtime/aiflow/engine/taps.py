@@ -112,7 +112,12 @@ def plain(payload: object) -> Any:  # noqa: ANN401 - any plain value
 
 
 def _shown(value: object) -> str:
-    return repr(value)[:SHOWN_CHARACTERS]
+    try:
+        return repr(value)[:SHOWN_CHARACTERS]
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - a payload's own code, or one that is nested too deep
+        return f"<{type(value).__name__} that cannot be shown>"
 
 
 def _cut(value: Any) -> Any:  # noqa: ANN401 - any plain value

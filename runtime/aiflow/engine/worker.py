@@ -15,11 +15,12 @@ from aiflow.engine.cells import INLINE, NOTHING, Call, Event, Guardian, Lane, Se
 from aiflow.engine.closing import closing
 from aiflow.engine.delivery import deliver
 from aiflow.engine.ending import try_close
+from aiflow.engine.failing import fail_call, wrap
 from aiflow.engine.inline import pass_on, suspend
 from aiflow.engine.pulling import pull
 from aiflow.engine.retrying import call_failed, end_cancelled
 from aiflow.engine.rolling import begin_alone, end_alone, roll
-from aiflow.engine.settling import close_worker, count, go_on, leave, rest, settle, work
+from aiflow.engine.settling import close_worker, count, go_on, leave, rest, work
 from aiflow.engine.stepping import Stepper, Steps
 from aiflow.engine.waiting import park
 from aiflow.engine.waking import sleep_until_woken
@@ -138,7 +139,7 @@ class Worker(Stepper):
             self._come_back(None)
             return None
         guardian, runlist = self._guardian, self._runlist
-        if type(result) is not call.lane.plain and hasattr(result, "__anext__"):
+        if type(result) is not call.lane.plain and hasattr(type(result), "__anext__"):
             return self._carry_out(call, result)
         pool = self._pool
         at = self._now()
@@ -218,6 +219,8 @@ class Worker(Stepper):
             raise error
 
     def _broken(self, fault: BaseException) -> None:
+        if isinstance(fault, KeyboardInterrupt | SystemExit):
+            raise fault
         self.steps = None
         self.dismiss()
         self._runlist.recover(fault, self._guardian)
@@ -372,8 +375,9 @@ class Worker(Stepper):
         call.lane.extra = None
         if call.is_cancelled:
             self._end_cancel(call, at)
-        elif is_ended:
-            settle(call, Settled.CANCELLED, at)
+        elif is_ended and not call.is_settled:
+            # Not tried again: whoever ends this task would end the next try too.
+            fail_call(call, wrap(call.lane, error), at)
         elif not call.is_settled:
             call_failed(call, error, at)
         self._end_end(has_pump)
@@ -386,7 +390,8 @@ class Worker(Stepper):
     async def _carry_out(self, call: Call, outputs: AsyncIterator[Any]) -> None:
         """Ask for one output after the other, each when the last has left."""
         kernel = self._guardian.kernel
-        now = kernel.now
+        now, runlist = kernel.now, kernel.runlist
+        asked, slice_end = 0, now() + runlist.quantum
         async with closing(call.lane, outputs):
             while not call.is_settled and not call.is_cancelled:
                 try:
@@ -403,5 +408,14 @@ class Worker(Stepper):
                         call.wake = kernel.loop.create_future()
                         await sleep_until_woken(kernel, call.wake)
                         call.wake = None
+                asked += 1
+                is_due = at >= slice_end or asked > runlist.limit
+                if is_due and _goes_on(call):
+                    await runlist.breathe()  # it may never wait by itself
+                    asked, slice_end = 0, now() + runlist.quantum
                 if not call.is_settled:
                     work(call, now())
+
+
+def _goes_on(call: Call) -> bool:
+    return not (call.is_settled or call.is_cancelled)

@@ -86,7 +86,7 @@ class WorkerRunner(InlineRunner):
         """Call a function in the executor and return what it returns."""
         assert self._guardian is not None
         loop = self._guardian.kernel.loop
-        return await loop.run_in_executor(self._executor, function, *args)
+        return await loop.run_in_executor(self._executor, _called, function, *args)
 
     def _add(self, guardian: Guardian) -> Worker:
         worker = Worker(self, guardian, len(self._workers) + 1)
@@ -137,7 +137,7 @@ class WorkerRunner(InlineRunner):
                 result = over.value
                 if worker.task.cancelling():
                     worker.forget_cancels()
-                if hasattr(result, "__anext__"):
+                if hasattr(type(result), "__anext__"):
                     worker.take(_returned(result))
                     return worker
                 idle.append(worker)
@@ -157,7 +157,15 @@ class WorkerRunner(InlineRunner):
     async def _threaded(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401 - whatever the function returns
         result = await self.in_thread(function, *args)
         # A blocking generator blocks while it makes its outputs.
-        return _Threaded(result, self.in_thread) if isinstance(result, Iterator) else result
+        return _Threaded(result, self.in_thread) if hasattr(type(result), "__next__") else result
+
+
+def _called(function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401 - whatever the function returns
+    """Call a function; a StopIteration of it, which no future takes, is named as what it is."""
+    try:
+        return function(*args)
+    except StopIteration as stop:
+        raise RuntimeError("the operator raised StopIteration") from stop
 
 
 async def _returned(result: Any) -> Any:  # noqa: ANN401 - whatever an operator returned

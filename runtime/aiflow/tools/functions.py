@@ -191,6 +191,10 @@ async def _in_thread(call: Callable[[], Any], name: str) -> Any:  # noqa: ANN401
             return
         try:
             done.set_result(context.run(call))
+        except StopIteration as stop:  # which no future takes
+            error = RuntimeError("it raised StopIteration")
+            error.__cause__ = stop
+            done.set_exception(error)
         except BaseException as error:  # noqa: BLE001 - handed to whoever awaits it
             done.set_exception(error)
 

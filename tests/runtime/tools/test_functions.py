@@ -127,6 +127,17 @@ def test_what_a_function_raises_is_an_error_that_can_be_read() -> None:
     assert (error.kind, error.has_begun, error.is_transient) == ("failed", True, False)
 
 
+def test_a_stop_iteration_of_a_thread_is_an_error_and_no_wait_for_ever() -> None:
+    """No future takes it: `next` of nothing is easily written, and its caller heard nothing."""
+
+    @tool
+    def first() -> str:
+        """Tell the first of none."""
+        return next(iter(()))
+
+    assert str(fault(first, {})) == "the tool first failed: RuntimeError: it raised StopIteration"
+
+
 def test_a_plain_function_runs_in_a_thread_of_its_own() -> None:
     """It may block, and the loop goes on."""
 
