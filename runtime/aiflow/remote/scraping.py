@@ -62,16 +62,21 @@ class _Desk:
     def __init__(self, snapshot: Callable[[], Snapshot], is_near: bool) -> None:
         self._snapshot = snapshot
         self._is_near = is_near
-        self._tasks: set[asyncio.Task[None]] = set()
+        # In the order in which they came.
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
     def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer who has come, in a task that is ended with the server."""
-        if len(self._tasks) >= MOST_CONNECTIONS:
-            writer.transport.abort()
-            return
+        """Answer who has come, in a task that is ended with the server.
+
+        Where there are too many, those that are there longest go: who asks is soon done.
+        """
+        for longest in tuple(self._tasks)[: len(self._tasks) - MOST_CONNECTIONS + 1]:
+            longest.cancel()
         task = asyncio.ensure_future(self._answer(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
+        # Here, because one that is cancelled before it has begun does nothing more.
+        task.add_done_callback(lambda _: writer.transport.abort())
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Read one request, answer it, and hang up."""
@@ -83,8 +88,6 @@ class _Desk:
                 await writer.wait_closed()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
             pass  # who asks nothing, too much or too slowly hears nothing
-        finally:
-            writer.transport.abort()
 
     async def close(self) -> None:
         """Hang up on whoever is there."""

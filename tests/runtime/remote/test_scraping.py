@@ -98,14 +98,17 @@ def test_who_asks_nothing_or_too_much_hears_nothing(said: bytes) -> None:
 
 
 def test_no_more_are_held_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One too many is hung up on; those who wait are let go at the end."""
+    """One too many takes the place of who is there longest; the rest are let go at the end."""
     monkeypatch.setattr(scraping, "MOST_CONNECTIONS", 1)
 
     async def go() -> None:
         async with serving() as it, scraped(it.session.snapshot, "127.0.0.1:0") as address:
             host, _, port = address.rpartition(":")
-            _, idle = await asyncio.open_connection(host, int(port))
-            assert await raw(address, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n") == b""
+            reader, idle = await asyncio.open_connection(host, int(port))
+            said = await raw(address, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert said.startswith(b"HTTP/1.1 200 OK")
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
         idle.transport.abort()
         with contextlib.suppress(OSError):
             await idle.wait_closed()
@@ -137,5 +140,25 @@ def test_a_taken_port_is_told() -> None:
             with pytest.raises(RemoteError, match=f"cannot listen at {address}: another program"):
                 async with scraped(it.session.snapshot, address):
                     pass
+
+    asyncio.run(go())
+
+
+def test_those_who_ask_nothing_keep_nobody_out() -> None:
+    """The one that is there longest makes room, so that few are held and the next is answered."""
+
+    async def go() -> None:
+        async with serving() as it, scraped(it.session.snapshot, "127.0.0.1:0") as address:
+            host, _, port = address.rpartition(":")
+            silent = [await asyncio.open_connection(host, int(port)) for _ in range(100)]
+
+            status, _, _ = await asyncio.to_thread(asked, address)
+
+            assert status == 200
+            for reader, _ in silent[: -scraping.MOST_CONNECTIONS]:
+                with contextlib.suppress(ConnectionResetError):
+                    assert await reader.read() == b""
+            for _, writer in silent:
+                writer.transport.abort()
 
     asyncio.run(go())
