@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import inspect
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class Hostile:
         asks: how it is ended from outside: by `stop` or `cancel`; "" where it is not.
         is_blocking: it runs in a thread.
         is_whole: what c2 is made of comes out whole; else its sources have been stopped.
+        tells: in `finish` it would be treated in the same way.
         policy: of its node.
     """
 
@@ -73,6 +75,7 @@ class Hostile:
     asks: str
     is_blocking: bool
     is_whole: bool
+    tells: bool
     policy: dict[str, Any]
 
 
@@ -87,6 +90,7 @@ def hostile(
     asks: str = "",
     is_blocking: bool = False,
     is_whole: bool | None = None,
+    tells: bool = True,
     **policy: Any,
 ) -> Callable[[Callable[[Stage], Process]], None]:
     """Add an operator to the list; its name is the function's."""
@@ -95,7 +99,9 @@ def hostile(
         name = make.__name__.strip("_").replace("_", " ")
         end = ends or ("failed" if says else "completed")
         whole = others == "completed" if is_whole is None else is_whole
-        HOSTILES.append(Hostile(name, make, says, end, others, asks, is_blocking, whole, policy))
+        HOSTILES.append(
+            Hostile(name, make, says, end, others, asks, is_blocking, whole, tells, policy)
+        )
 
     return add
 
@@ -293,7 +299,7 @@ def _emits_to_a_port_that_is_no_name(stage: Stage) -> Process:
     return at_trigger(lambda chunk, scope: Emit([], chunk))  # type: ignore[arg-type]
 
 
-@hostile("declares max_outputs = 1")
+@hostile("declares max_outputs = 1", tells=False)
 def _returns_a_million(stage: Stage) -> Process:
     return at_trigger(lambda chunk, scope: [chunk] * 1_000_000)
 
@@ -603,7 +609,7 @@ def _cancels_all_tasks_beside_the_run(stage: Stage) -> Process:
     return later(act)
 
 
-@hostile(ends="cancelled", others="cancelled")
+@hostile(ends="cancelled", others="cancelled", tells=False)
 def _cancels_the_task_of_the_run(stage: Stage) -> Process:
     def act(chunk: Chunk, scope: Scope) -> Chunk:
         assert stage.running is not None
@@ -767,7 +773,7 @@ def _tunes_and_holds_its_own_node(stage: Stage) -> Process:
     return at_trigger(act)
 
 
-@hostile("the queue of odd is full")
+@hostile("the queue of odd is full", tells=False)
 def _injects_into_itself(stage: Stage) -> Process:
     def act(chunk: Chunk, scope: Scope) -> Chunk:
         for number in range(100):
@@ -792,3 +798,23 @@ def _awaits_the_end_of_its_run(stage: Stage) -> Process:
         return await stage.running
 
     return later(act)
+
+
+def telling(process: Process) -> Callable[[Scope], Any]:
+    """Return a `finish` that does in c1 what an operator does at the trigger, of the same kind."""
+
+    def tells(scope: Scope) -> Any:
+        return process(Chunk(TRIGGER), scope) if scope.conversation == "c1" else None
+
+    async def awaits(scope: Scope) -> Any:
+        return await process(Chunk(TRIGGER), scope) if scope.conversation == "c1" else None
+
+    async def streams(scope: Scope) -> AsyncIterator[Any]:
+        if scope.conversation == "c1":
+            async with contextlib.aclosing(process(Chunk(TRIGGER), scope)) as outputs:
+                async for output in outputs:
+                    yield output
+
+    if inspect.iscoroutinefunction(process):
+        return awaits
+    return streams if inspect.isasyncgenfunction(process) else tells

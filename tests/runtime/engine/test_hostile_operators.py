@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from aiflow.clock import VirtualLoop
+from aiflow.compiler.plan import Plan
 from aiflow.engine.session import Session
 from aiflow.engine.taps import TapView
 from aiflow.events import Chunk
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
-from tests.runtime.engine.hostile import HOSTILES, Hostile, Process, Stage
+from tests.runtime.engine.hostile import HOSTILES, Hostile, Process, Stage, telling
 
 #: Within which a run has to end, however it is treated.
 DEADLINE_S = 60.0
@@ -35,7 +36,7 @@ WHOLE = {each: [f"{each} {number}" for number in range(3)] for each in ("c1", "c
 Heard = dict[str, list[str]]
 
 
-def plan_of(hostile: Hostile, process: Process, heard: Heard) -> Any:
+def plan_of(hostile: Hostile, process: Process, heard: Heard, *, tells: bool) -> Plan:
     """Return two conversations through a hostile node, and on a branch beside it."""
 
     def stream(scope: Scope) -> Iterator[Chunk]:
@@ -47,14 +48,17 @@ def plan_of(hostile: Hostile, process: Process, heard: Heard) -> Any:
         return lambda payload: heard[name].append(payload.text if type(payload) is Chunk else "")
 
     builder = PlanBuilder(2).source("s", stream, conversations=2)
-    builder.node("odd", process, is_blocking=hostile.is_blocking, **hostile.policy)
+    finish = telling(process) if tells else None
+    process = (lambda chunk: chunk) if tells else process
+    builder.node("odd", process, finish=finish, is_blocking=hostile.is_blocking, **hostile.policy)
     builder.node("beside", lambda chunk: chunk).sink("k", hears("k")).sink("l", hears("l"))
     return builder.chain("s", "odd", "k").chain("s", "beside", "l").build()
 
 
-async def scene(hostile: Hostile, stage: Stage, heard: Heard, *, is_watched: bool) -> Snapshot:
+async def scene(hostile: Hostile, stage: Stage, heard: Heard, how: str) -> Snapshot:
     """Run a hostile operator to the end of its session, and take away what it left behind."""
-    plan = plan_of(hostile, hostile.make(stage), heard)
+    is_watched = how == "watched"
+    plan = plan_of(hostile, hostile.make(stage), heard, tells=how == "in finish")
     lines: list[str] = []
     log = lines.append if is_watched else None
     session = stage.session = Session(plan, stop_deadline_s=2.0, log=log)
@@ -82,10 +86,10 @@ async def scene(hostile: Hostile, stage: Stage, heard: Heard, *, is_watched: boo
     return session.snapshot()
 
 
-def played(hostile: Hostile, stage: Stage, heard: Heard, *, is_watched: bool) -> Snapshot:
+def played(hostile: Hostile, stage: Stage, heard: Heard, how: str) -> Snapshot:
     """Play the scene on a loop of its own, which goes on when an operator stops it."""
     loop = asyncio.new_event_loop() if hostile.is_blocking else VirtualLoop()
-    playing = loop.create_task(scene(hostile, stage, heard, is_watched=is_watched))
+    playing = loop.create_task(scene(hostile, stage, heard, how))
     try:
         while not playing.done():
             try:
@@ -103,18 +107,24 @@ def played(hostile: Hostile, stage: Stage, heard: Heard, *, is_watched: bool) ->
             thread.join()
 
 
-@pytest.mark.parametrize("is_watched", [False, True], ids=["", "watched"])
-@pytest.mark.parametrize("hostile", HOSTILES, ids=lambda hostile: hostile.name)
+@pytest.mark.parametrize(
+    ("hostile", "how"),
+    [
+        pytest.param(hostile, how, id=f"{hostile.name}-{how}")
+        for hostile in HOSTILES
+        for how in ("alone", "watched", *(("in finish",) if hostile.tells else ()))
+    ],
+)
 def test_a_hostile_operator_harms_nobody_else(
-    hostile: Hostile, is_watched: bool, allow_log: Callable[[str, str], None]
+    hostile: Hostile, how: str, allow_log: Callable[[str, str], None]
 ) -> None:
-    """With and without a log, taps and a trace: those have to show what it has made."""
+    """Watched by a log, taps and a trace, which have to show what it has made; or at the end."""
     allow_log("aiflow.engine", "raised while it was closed")
     allow_log("asyncio", "closing of asynchronous generator")
     heard: Heard = {"k": [], "l": []}
     threads = set(threading.enumerate())
 
-    snapshot = played(hostile, Stage(), heard, is_watched=is_watched)
+    snapshot = played(hostile, Stage(), heard, how)
     gc.collect()
 
     assert snapshot.conversations == {"c1": hostile.ends, "c2": hostile.others}
