@@ -25,6 +25,7 @@ class TaskStream(Stream):
         self._outputs = outputs
         self._wake: asyncio.Future[None] | None = None
         self._is_asking = False
+        self._is_handed = False
         self._slice_end = 0.0
         self.kernel.open_calls += 1  # but while it waits for room
         name = f"aiflow source {self.guardian.id} {lane.turn.conversation}"
@@ -41,6 +42,17 @@ class TaskStream(Stream):
         """Wake the task."""
         if self._wake is not None:
             wake(self.kernel, self._wake)
+
+    def left(self, at: float) -> None:
+        """Count the event that had to wait and has left, and wake the task."""
+        self._is_handed = False
+        super().left(at)
+
+    def drop_hand(self, at: float) -> None:
+        """Settle the event in hand as cancelled."""
+        if self.hand.pending is not None:
+            self._is_handed = False
+        super().drop_hand(at)
 
     def stop(self, terminal: Terminal, at: float) -> None:
         """End the stream as soon as nothing is in its hand."""
@@ -125,7 +137,9 @@ class TaskStream(Stream):
         if self.lane.is_dead:
             self.guardian.cancelled += 1
             return True
-        return self.offer(route, event, at)
+        has_left = self.offer(route, event, at)
+        self._is_handed = not has_left
+        return has_left
 
     async def _ask(self, outputs: AsyncIterator[Any]) -> Any:  # noqa: ANN401 - what an operator returns
         """Return the next output, or this stream itself where there is none."""
@@ -147,11 +161,14 @@ class TaskStream(Stream):
             guardian.service.record(at - asked_at)
 
     async def _wait(self) -> None:
-        if self.hand.pending is None and not (self.is_full or self.is_held):
-            return
-        self._wake = self.kernel.loop.create_future()
-        await sleep_until_woken(self.kernel, self._wake)
-        self._wake = None
+        # What was let in is still in hand until that is counted, which may be a turn later: it
+        # is not the hand's being empty that is waited for.
+        is_due = self._is_handed or self.is_full or self.is_held
+        while is_due:
+            self._wake = self.kernel.loop.create_future()
+            await sleep_until_woken(self.kernel, self._wake)
+            self._wake = None
+            is_due = self._is_handed
 
 
 def _look_at(task: asyncio.Task[None]) -> None:

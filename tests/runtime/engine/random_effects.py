@@ -63,6 +63,9 @@ class Effects:
     #: Effects that wait, by node and conversation, as the log tells.
     waiting: Counter[tuple[str, str]] = field(default_factory=Counter)
     told: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    #: When each effect that is told of was deferred, and how many had waited too long.
+    since: dict[tuple[Any, ...], float] = field(default_factory=dict)
+    too_late: int = 0
 
     def defer(self, node: str, text: str, scope: Scope) -> None:
         """Defer one effect, which looks whether it is wanted."""
@@ -87,6 +90,7 @@ class Effects:
             return
         place = (node, record["conversation"])
         self.told[node][outcome] += 1
+        self._note_time(node, outcome, record)
         if outcome == "deferred":
             self.waiting[place] += 1
             if self.waiting[place] > self.barriers[node].capacity + 1:
@@ -96,6 +100,16 @@ class Effects:
             full = self.barriers[node].capacity
             if outcome == "discarded" and self.waiting[place] != full:
                 self.faults.append(f"{place} discards with {self.waiting[place]} of {full} taken")
+
+    def _note_time(self, node: str, outcome: str, record: Mapping[str, Any]) -> None:
+        """Count what was rolled back at the moment at which its time was over."""
+        timeout = self.barriers[node].timeout
+        key = (node, record["key"], *map(record.get, ("conversation", "turn", "source", "part")))
+        if outcome == "deferred":
+            self.since[key] = record["at"]
+        elif outcome == "rolled_back" and timeout is not None:
+            due = self.since[key] + timeout * 0.01
+            self.too_late += abs(record["at"] - due) < 1e-9
 
     def check(self, counts: Mapping[str, Mapping[str, int]]) -> None:
         """Hold what every run keeps: each effect came once, or was undone once; all is counted."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from hypothesis import given
@@ -13,6 +12,7 @@ from tests.runtime.engine.random_graphs import (
     KINDS,
     GraphSpec,
     check_books,
+    counted,
     expected,
     graphs,
     many,
@@ -28,10 +28,9 @@ def test_what_is_used_is_committed_and_nothing_else(spec: GraphSpec) -> None:
     noted = run(replace(spec, effects=effects, is_logged=True))
 
     check_books(noted)
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec), "a full barrier costs effects, never events"
+    assert counted(spec, noted.called) == expected(spec), (
+        "a full barrier costs effects, never events"
+    )
     done = {each.number for each in noted.effects.done}
     missing = [each for each in noted.effects.wanted(noted.called) if each.number not in done]
     for node in spec.effects:
@@ -80,10 +79,7 @@ def test_a_limit_of_bytes_neither_loses_nor_stops_an_event(spec: GraphSpec) -> N
 
     check_books(noted)
     assert noted.snapshot.phase == "completed", noted.snapshot.error
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
 
 
 @given(

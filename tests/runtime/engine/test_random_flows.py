@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from hypothesis import given
 
 from tests.runtime.engine.random_graphs import (
+    ALL_STRATEGIES,
     FLOW_KINDS,
     PAIR_KINDS,
     GraphSpec,
     check_books,
+    counted,
     expected,
     graphs,
     many,
@@ -19,7 +20,7 @@ from tests.runtime.engine.random_graphs import (
 )
 
 
-@given(graphs(kinds=FLOW_KINDS))
+@given(graphs(kinds=FLOW_KINDS, strategies=ALL_STRATEGIES))
 @many(120)
 def test_joins_and_loops_get_exactly_what_the_graph_makes(spec: GraphSpec) -> None:
     """As a sequential reading of the graph says, whatever the queues, workers and branches."""
@@ -27,13 +28,18 @@ def test_joins_and_loops_get_exactly_what_the_graph_makes(spec: GraphSpec) -> No
 
     check_books(noted)
     assert noted.snapshot.phase == "completed", noted.snapshot.error
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
 
 
-@given(graphs(kinds=FLOW_KINDS, blocks_only=False, with_failures=True, with_cancels=True))
+@given(
+    graphs(
+        kinds=FLOW_KINDS,
+        blocks_only=False,
+        with_failures=True,
+        with_cancels=True,
+        strategies=ALL_STRATEGIES,
+    )
+)
 @many(120)
 def test_a_cancel_or_failure_leaves_nothing_in_a_join_or_loop(spec: GraphSpec) -> None:
     """No event, task, credit or second end; the books are even."""
@@ -54,9 +60,7 @@ def test_pairs_are_those_of_the_graph_whatever_is_ahead_of_what(spec: GraphSpec)
         assert any(map(spec.pairs_by_arrival, spec.nodes)), noted.snapshot.error
         assert "deadlock: " in str(noted.snapshot.error)
         return
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
+    called = counted(spec, noted.called)
     told = [
         name
         for name in spec.nodes

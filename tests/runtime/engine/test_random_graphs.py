@@ -8,9 +8,11 @@ from dataclasses import replace
 from hypothesis import given
 
 from tests.runtime.engine.random_graphs import (
+    ALL_STRATEGIES,
     KINDS,
     GraphSpec,
     check_books,
+    counted,
     expected,
     graphs,
     many,
@@ -19,7 +21,7 @@ from tests.runtime.engine.random_graphs import (
 )
 
 
-@given(graphs(with_turns=True))
+@given(graphs(with_turns=True, strategies=ALL_STRATEGIES))
 @many(150)
 def test_every_node_is_called_with_exactly_what_the_graph_makes(spec: GraphSpec) -> None:
     """Under block nothing is lost, doubled or made up, whatever the queues and workers."""
@@ -27,10 +29,7 @@ def test_every_node_is_called_with_exactly_what_the_graph_makes(spec: GraphSpec)
 
     check_books(noted)
     assert noted.snapshot.phase == "completed"
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
 
 
 @given(graphs(with_turns=True))
@@ -102,6 +101,7 @@ def test_a_barge_in_ends_its_turn_and_no_conversation(spec: GraphSpec) -> None:
         with_cancels=True,
         with_turns=True,
         with_barge_ins=True,
+        strategies=ALL_STRATEGIES,
     )
 )
 @many(250)
@@ -150,10 +150,7 @@ def test_tuning_neither_loses_nor_doubles_an_event(spec: GraphSpec) -> None:
 
     check_books(noted)
     assert noted.snapshot.phase == "completed"
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
 
 
 @given(graphs(with_tunings=True))
@@ -195,13 +192,8 @@ def test_tries_neither_lose_nor_double_an_event(spec: GraphSpec) -> None:
 
     check_books(noted)
     assert noted.snapshot.phase == "completed"
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    begun: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    for (node, _), texts in noted.begun.items():
-        begun[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
+    begun = counted(spec, noted.begun)
     lost: Counter[tuple[str, str]] = Counter()
     for name, retry in spec.retries.items():
         given_up = [text for text in begun[name].elements() if retry.gives_up(name, text)]
@@ -271,13 +263,18 @@ def test_keys_keep_their_order_and_go_on_beside_each_other(spec: GraphSpec) -> N
     noted = run(spec)
 
     check_books(noted)
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
 
 
-@given(graphs(with_turns=True, with_retries=True, with_commits=True, with_keys=True))
+@given(
+    graphs(
+        with_turns=True,
+        with_retries=True,
+        with_commits=True,
+        with_keys=True,
+        strategies=ALL_STRATEGIES,
+    )
+)
 @many(200)
 def test_transactions_neither_lose_nor_double_an_event(spec: GraphSpec) -> None:
     """What a failed try had sent is not heard; what succeeds at last is, once and as a whole."""
@@ -285,10 +282,7 @@ def test_transactions_neither_lose_nor_double_an_event(spec: GraphSpec) -> None:
 
     check_books(noted)
     assert noted.snapshot.phase == "completed"
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
 
 
 @given(graphs(with_commits=True, kinds=(*KINDS[:-1], "loop", "loop")))
@@ -299,10 +293,7 @@ def test_transactions_go_round_in_loops(spec: GraphSpec) -> None:
 
     check_books(noted)
     assert noted.snapshot.phase == "completed"
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
 
 
 @given(
@@ -368,10 +359,7 @@ def test_holding_and_stepping_neither_lose_nor_double_an_event(spec: GraphSpec) 
 
     check_books(noted)
     assert noted.snapshot.phase == "completed"
-    called: dict[str, Counter[str]] = {name: Counter() for name in spec.nodes}
-    for (node, _), texts in noted.called.items():
-        called[node].update(texts)
-    assert called == expected(spec)
+    assert counted(spec, noted.called) == expected(spec)
 
 
 @given(
