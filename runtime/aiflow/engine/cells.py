@@ -527,13 +527,20 @@ class Route:
         self.choices: tuple[Route, ...] = ()
         self.turn = 0
         self.full: tuple[tuple[EdgeState, Lane], ...] = ()
+        self.returns: tuple[tuple[EdgeState, Lane], ...] = ()
+        self.hops = self.backwards = self.strict = hops
+        if len(hops) != 1 or hops[0][0].feedback is not None or hops[0][0].is_detached:
+            self._sort_out(hops)
+        self.lane: Lane | None = None
+        self.edge: EdgeState | None = None
+        self.refresh()
+
+    def _sort_out(self, hops: tuple[tuple[EdgeState, Lane], ...]) -> None:
+        """Tell apart what is not just one ordinary edge, of which most ports have no more."""
         self.returns = tuple(hop for hop in hops if hop[0].feedback is not None)
         self.hops = hops = tuple(hop for hop in hops if hop[0].feedback is None)
         self.backwards = hops[::-1]
         self.strict = tuple(hop for hop in hops if not hop[0].is_detached)
-        self.lane: Lane | None = None
-        self.edge: EdgeState | None = None
-        self.refresh()
 
     def refresh(self) -> None:
         """Find the inline way anew, after somebody began or ceased to look, or a lane died."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,30 @@ def _mark_first(marks: dict[str, float], wait: Histogram | None, what: str, at: 
     marks[what] = at
     if wait is not None and what == "request_sent" and "request_asked" in marks:
         wait.record(at - marks["request_asked"])
+
+
+def _mark_nothing(what: str, at: float) -> None:
+    """Stand in where no mark counts: at a node that asks no model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """What all lanes of one node have in common.
+
+    Attributes:
+        resources: what its operator is handed, by the operator's names.
+        outputs: ports that lead anywhere.
+        ways: of each port that its lanes have, the edges and the nodes behind them.
+        asks: its operator may ask a model, so that its marks count.
+        show, notice: take a text that it shows in a conversation, and what a person should hear.
+    """
+
+    resources: Mapping[str, Any]
+    outputs: frozenset[str]
+    ways: tuple[tuple[str, tuple[tuple[EdgeState, str], ...]], ...]
+    asks: bool
+    show: Callable[[str, str], None]
+    notice: Callable[[str], None]
 
 
 def _state_of(node: NodePlan, turn: Turn) -> Any:  # noqa: ANN401 - the operator's own
@@ -77,6 +101,8 @@ class Weaver:
     input_of: Callable[[str], str | None]
     run: str
     deadline_of: Callable[[str], float | None] = lambda _: None
+    _patterns: dict[str, _Pattern] = field(default_factory=dict)
+    _reaches: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
 
     def open(
         self,
@@ -96,7 +122,9 @@ class Weaver:
         turn = Turn(conversation, number, self.kernel.now())
         turn.deadline = self.deadline_of(conversation)
         scopes = scopes or {}
-        reached = self._reached(sources)
+        reached = self._reaches.get(sources)
+        if reached is None:
+            reached = self._reaches[sources] = self._reached(sources)
         for node, guardian in self.guardians.items():
             if node in reached:
                 turn.lanes[node] = self._lane(guardian, turn, scopes.get(node))
@@ -122,7 +150,7 @@ class Weaver:
             elif not lane.is_closed:
                 open_stream(lane)
 
-    def _reached(self, sources: tuple[str, ...]) -> set[str]:
+    def _reached(self, sources: tuple[str, ...]) -> frozenset[str]:
         reached = set(sources)
         todo = list(sources)
         while todo:
@@ -132,11 +160,38 @@ class Weaver:
                 if target not in reached:
                     reached.add(target)
                     todo.append(target)
-        return reached
+        return frozenset(reached)
+
+    def _pattern(self, guardian: Guardian) -> _Pattern:
+        node = guardian.node
+        wanted, ways = node.resources or {}, node.edges_out or {}
+        ports = [port.name for port in node.operator.outputs]
+        if ways.get(DEAD_PORT.name):
+            # The port of what was given up on is there where it is connected.
+            ports.append(DEAD_PORT.name)
+        return _Pattern(
+            {name: self.resources[id_] for name, id_ in wanted.items()},
+            frozenset(port.name for port in node.operator.outputs if ways.get(port.name)),
+            tuple(
+                (
+                    port,
+                    tuple(
+                        (self.edges[id_], self.plan.edges[id_].target) for id_ in ways.get(port, ())
+                    ),
+                )
+                for port in ports
+            ),
+            # A node in the middle may ask a model too; its marks count like a source's.
+            guardian.is_source or "provider" in node.operator.requires,
+            partial(self.outputs.add, guardian.id),
+            guardian.note,
+        )
 
     def _lane(self, guardian: Guardian, turn: Turn, scope: EngineScope | None) -> Lane:
         node = guardian.node
-        wanted, ways = node.resources or {}, node.edges_out or {}
+        pattern = self._patterns.get(guardian.id)
+        if pattern is None:
+            pattern = self._patterns[guardian.id] = self._pattern(guardian)
         blank: Context[Any] = Context(
             None, turn.conversation, turn.number, guardian.id, 0, created_at=turn.opened_at
         )
@@ -144,8 +199,8 @@ class Weaver:
             scope = EngineScope(
                 guardian.id,
                 self.kernel.clock,
-                {name: self.resources[id_] for name, id_ in wanted.items()},
-                frozenset(port.name for port in node.operator.outputs if ways.get(port.name)),
+                pattern.resources,
+                pattern.outputs,
                 blank,
                 self.seed,
                 run=self.run,
@@ -158,15 +213,16 @@ class Weaver:
         scope.number = number_of(turn.conversation)
         scope.port = guardian.ports[0] if guardian.ports else ""
         lane = Lane(guardian, turn, scope)
-        # A node in the middle may ask a model too; its marks count like a source's.
-        asks = guardian.is_source or "provider" in node.operator.requires
-        marks = turn.marks.setdefault(guardian.id, {}) if asks else {}
+        mark: Callable[[str, float], None] = _mark_nothing
+        if pattern.asks:
+            marks = turn.marks.setdefault(guardian.id, {})
+            mark = partial(_mark_first, marks, guardian.wait if guardian.is_source else None)
         scope.bind(
             emit=lane.collect,
-            show=partial(self.outputs.add, guardian.id, turn.conversation),
+            show=partial(pattern.show, turn.conversation),
             keep=lane.keep,
-            mark=partial(_mark_first, marks, guardian.wait if guardian.is_source else None),
-            notice=guardian.note,
+            mark=mark,
+            notice=pattern.notice,
         )
         if self.kernel.speculation is not None:
             self.kernel.speculation.open(lane)
@@ -176,15 +232,9 @@ class Weaver:
 
     def _wire(self, lane: Lane, turn: Turn) -> None:
         node = lane.guardian.node
-        ways = node.edges_out or {}
-        # The port of what was given up on is there where it is connected.
-        dead = (DEAD_PORT,) if ways.get(DEAD_PORT.name) else ()
-        for port in (*node.operator.outputs, *dead):
-            hops = []
-            for edge in ways.get(port.name, ()):
-                target = turn.lanes[self.plan.edges[edge].target]
-                hops.append((self.edges[edge], target))
-            route = lane.routes[port.name] = Route(node.id, port.name, tuple(hops))
+        for port, ways in self._patterns[node.id].ways:
+            hops = tuple((edge, turn.lanes[target]) for edge, target in ways)
+            route = lane.routes[port] = Route(node.id, port, hops)
             for _edge, target in route.hops:
                 target.open_edges += 1
                 target.before.append(route)

@@ -120,7 +120,7 @@ class EdgeStats:
     has_breakpoint: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Snapshot:
     """All numbers of one session at one instant.
 
@@ -155,6 +155,16 @@ class Snapshot:
     stalls: tuple[str, ...] = ()
     waiting_requests: int = 0
     error: str | None = None
+
+    def __repr__(self) -> str:
+        """Return one line: asyncio asks for it at the end of a run, and all numbers are many."""
+        took_s, nodes = self.at - self.started_at, len(self.nodes)
+        most = f"{self.max_in_flight} of {self.bound}"
+        error = "" if self.error is None else f": {self.error}"
+        return (
+            f"<Snapshot {self.phase} after {took_s:.3f} s, {nodes} nodes,"
+            f" {self.in_flight} in flight, at most {most}{error}>"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the snapshot as plain JSON-ready values."""
