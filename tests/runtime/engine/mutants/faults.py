@@ -261,6 +261,18 @@ MUTANTS = (
             ),
         ),
     ),
+    Mutant(
+        "a source reads on before what it had in hand is counted",
+        "a word is never seen again where a slice of time ends just there",
+        "test_a_source_reads_on_when_its_hand_is_counted_and_not_before",
+        (
+            (
+                "taskstream:TaskStream._wait",
+                "self._is_handed or self.is_full",
+                "self.hand.pending is not None or self.is_full",
+            ),
+        ),
+    ),
     # Law 8: cancellation
     Mutant(
         "no epoch check: a late result leaves",

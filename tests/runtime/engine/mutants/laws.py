@@ -23,7 +23,8 @@ GRAPHS = 40
 MOST_TURNS, MOST_SECONDS = 50_000, 100_000.0
 
 _MODULES = (
-    "random_graphs", "random_flows", "random_effects", "cancel_modes", "conformance", "feedback",
+    "random_graphs", "random_flows", "random_effects", "random_ways", "cancel_modes",
+    "conformance", "feedback",
     "order", "pulling", "queues", "retries", "sessions", "speculation", "stepping",
     "turns", "watermarks",
 )  # fmt: skip
