@@ -2,6 +2,9 @@
 
 A payload's text is the way it took: `c1:s:3` begins at source s, each node appends its own
 part, so what must come out is known from the graph alone (`expected`).
+
+It is long because a kind of node is drawn, built, read by the oracle and watched by the same few
+words: whoever adds one finds all its places in one file. Effects and what is reached stand apart.
 """
 
 from __future__ import annotations
