@@ -193,16 +193,28 @@ class Worker(Stepper):
         let in. That is the order of the long way, which a run takes when it is looked at.
         """
         guardian, stack = self._guardian, self._runlist.stack
-        has_pump, guardian.is_pumping = guardian.is_pumping, True
+        is_kept_out = self._keep_pump_out()
         if stack:
             self._runlist.drain()
         if guardian.waiters:
             pull(guardian, at)
-        guardian.is_pumping = has_pump
+        if is_kept_out:
+            guardian.is_pumping = False
         is_due = guardian.finishing or (guardian.depth and guardian.opened < guardian.workers)
-        if is_due and not has_pump:
+        if is_due and not guardian.is_pumping:
             guardian.is_pumping = True
             stack.insert(0, (self._pool.pump, guardian, None))
+
+    def _keep_pump_out(self) -> bool:
+        """Have nobody list the queue's service for a while; say whether that is to be ended.
+
+        Where it is on the list already it stays there. It may be done before the while is over,
+        so nothing may say afterwards that it is still to come.
+        """
+        guardian = self._guardian
+        is_kept_out = not guardian.is_pumping
+        guardian.is_pumping = True
+        return is_kept_out
 
     def _failed(self, error: BaseException) -> None:
         call = self.call
@@ -271,31 +283,32 @@ class Worker(Stepper):
     def _left(self, call: Call, result: Any, at: float) -> None:  # noqa: ANN401 - what an operator returns
         """Carry on what the operator returned."""
         lane = call.lane
-        has_pump = self._begin_end(call, at)
+        is_kept_out = self._begin_end(call, at)
         if call.is_cancelled:
             self._end_cancel(call, at)
         elif (result is None or type(result) is lane.plain) and not call.is_special(lane):
             self._left_simply(call, result, at)
         else:
             complete(call, result, at)
-        self._end_end(has_pump)
+        self._end_end(is_kept_out)
 
     def _begin_end(self, call: Call, at: float) -> bool:
         """Begin to see to what became of a call; return what `_end_end` has to be told."""
-        guardian, runlist = self._guardian, self._guardian.kernel.runlist
+        runlist = self._guardian.kernel.runlist
         call.worker = None
         runlist.begin()
         runlist.deadline = at + runlist.quantum
         # First downstream, then the next of the queue: what is in flight stays little.
-        has_pump, guardian.is_pumping = guardian.is_pumping, True
-        return has_pump
+        return self._keep_pump_out()
 
-    def _end_end(self, has_pump: bool) -> None:
+    def _end_end(self, is_kept_out: bool) -> None:
         """Begin what may begin at this node, now that there is room, and run what is due."""
         guardian, runlist = self._guardian, self._guardian.kernel.runlist
-        guardian.is_pumping = has_pump
+        if is_kept_out:
+            guardian.is_pumping = False
         guardian.refresh()
-        if not has_pump and (guardian.depth or guardian.waiters or guardian.finishing):
+        is_due = guardian.depth or guardian.waiters or guardian.finishing
+        if is_due and not guardian.is_pumping:
             if runlist.stack:
                 guardian.is_pumping = True
                 runlist.stack.insert(0, (self._pool.pump, guardian, None))
@@ -371,7 +384,7 @@ class Worker(Stepper):
 
     def _raised(self, call: Call, error: BaseException, *, is_ended: bool) -> None:
         at = self._now()
-        has_pump = self._begin_end(call, at)
+        is_kept_out = self._begin_end(call, at)
         call.lane.extra = None
         if call.is_cancelled:
             self._end_cancel(call, at)
@@ -380,7 +393,7 @@ class Worker(Stepper):
             fail_call(call, wrap(call.lane, error), at)
         elif not call.is_settled:
             call_failed(call, error, at)
-        self._end_end(has_pump)
+        self._end_end(is_kept_out)
 
     def _end_cancel(self, call: Call, at: float) -> None:
         """Settle a cancelled call; the cancellation was the call's, not this task's."""

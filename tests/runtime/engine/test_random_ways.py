@@ -155,3 +155,29 @@ def test_a_source_reads_on_when_its_hand_is_counted_and_not_before(
     check_books(noted)
     assert noted.snapshot.phase == "completed", noted.snapshot.error
     assert counted(spec, noted.called) == expected(spec)
+
+
+def test_a_queue_that_a_lifted_breakpoint_lists_is_served_again_later() -> None:
+    """What was listed is done while a worker sees to others, which must not list it for ever."""
+    nodes = {
+        "n0": NodeSpec("filter", (("s1", None),), 1, 1, 0, "block", 0),
+        "n1": NodeSpec("wait", (("s0", None), ("s1", None)), 3, 2, 0, "block", 1),
+        "n2": NodeSpec("pass", (("n0", None), ("n1", None)), 1, 1, 0, "block", 0),
+        "n3": NodeSpec("pass", (("s0", None),), 1, 1, 0, "block", 0),
+    }
+    spec = GraphSpec(
+        {"s0": (2, 0, False), "s1": (7, 0, False)},
+        nodes,
+        2,
+        1,
+        is_droppable=False,
+        is_logged=False,
+        tunings=((17, "n1", {"queue_capacity": 1}),),
+        holds=((1, 0, 1, 0),),
+    )
+
+    noted = run(spec)
+
+    check_books(noted)
+    assert noted.snapshot.phase == "completed", noted.snapshot.error
+    assert counted(spec, noted.called) == expected(spec)
