@@ -41,8 +41,6 @@ class Round:
         self._loop = loop
         # A callback must have a context that is in use nowhere else, also in a nested loop.
         self._context = contextvars.copy_context()
-        self._stepped: Stepper | None = None
-        self._place = 0
         self._is_called = False
         self.line: list[Stepper] = []
 
@@ -57,10 +55,7 @@ class Round:
 
     def add(self, stepper: Stepper) -> None:
         """Have somebody stepped in the next turn, who is not in line yet."""
-        if stepper is self._stepped:
-            self.line.insert(self._place, stepper)
-        else:
-            self.line.append(stepper)
+        self.line.append(stepper)
         if not self._is_called:
             self._loop.call_soon(self.run, context=self._context)
             self._is_called = True
@@ -71,18 +66,20 @@ class Round:
         Raises:
             KeyboardInterrupt, SystemExit: one asks for the end of all; the others stay in line.
         """
-        line, self.line = self.line, []
-        self._is_called = False
-        steppers = iter(line)
+        steppers = iter(self.line)
+        line: list[Stepper] = []
+        self.line = line
+        self._is_called = True  # which it is below, if anybody is in line
         try:
             for stepper in steppers:
-                self._stepped = stepper
-                self._place = len(self.line)
-                stepper.step()
+                place = len(line)
+                if stepper.step():
+                    line.insert(place, stepper)
         finally:
-            self._stepped = None
-            for left_over in steppers:
-                self.add(left_over)
+            line += steppers
+            self._is_called = bool(line)
+            if line:
+                self._loop.call_soon(self.run, context=self._context)
 
 
 class Stepper(Later):
@@ -110,7 +107,7 @@ class Stepper(Later):
         self.context = contextvars.copy_context()
         self._round = Round.of(loop)
         self._outside = contextvars.copy_context()
-        self._again = self.step
+        self._again = self._go_on
         stand_by = self._stand_by()
         stand_by.send(None)  # up to where a cancel reaches it, also before the task's first step
         self.task = loop.create_task(stand_by, name=name, context=self.context)
@@ -124,10 +121,14 @@ class Stepper(Later):
         """
         self.steps = steps
         self._waits_for = waits_for
-        self._wait()
+        if waits_for is None or waits_for is NOTHING or self._waits_in_vain():
+            self._round.add(self)
 
-    def step(self, _: object = None) -> None:  # noqa: C901 - every step pays for each call
+    def step(self) -> bool:  # noqa: C901 - every step pays for each call
         """Go on with the coroutine until it waits, and with what comes after it.
+
+        Returns:
+            Whether it waits for nothing but the next turn.
 
         Raises:
             KeyboardInterrupt, SystemExit: the coroutine asks for the end of all.
@@ -153,13 +154,12 @@ class Stepper(Later):
                     if runlist.is_running:
                         runlist.end()
                     self._failed(failure)
-                    return
+                    return False
                 else:
                     leave_task(loop, task)
                     if runlist.is_running:
                         runlist.end()
-                    self._wait()
-                    return
+                    return self._waits_for is None or self._waits_in_vain()
                 leave_task(loop, task)
                 if runlist.is_running:
                     runlist.end()
@@ -167,11 +167,12 @@ class Stepper(Later):
                     self.forget_cancels()
                 following = self._returned(result, ended)
                 if following is None:
-                    return
+                    return False
                 self.steps = steps = following
                 ended += 1
         except BaseException as fault:  # noqa: BLE001 - the engine's own: an operator's is seen to
             self._broken(fault)
+            return False
 
     def interrupt(self, error: BaseException) -> None:
         """Cancel what the coroutine waits for, or raise the error in its next step."""
@@ -210,19 +211,21 @@ class Stepper(Later):
         """See to an error of what sees to coroutines."""
         raise NotImplementedError
 
-    def _wait(self) -> None:
-        """Be stepped again when what the coroutine waits for is there."""
-        waits_for = self._waits_for
-        if waits_for is None or waits_for is NOTHING:
+    def _go_on(self, _: object) -> None:
+        """Take the next step, now that what the coroutine waited for is there."""
+        if self.step():
             self._round.add(self)
-            return
+
+    def _waits_in_vain(self) -> bool:
+        """Wait for what the coroutine has yielded; say whether nobody can, and it is to be told."""
+        waits_for = self._waits_for
         wrong = self._wrong_with(waits_for)
         if wrong is None:
             waits_for._asyncio_future_blocking = False  # noqa: SLF001 - the protocol of futures
             waits_for.add_done_callback(self._again, context=self._outside)
-        else:
-            self._waits_for, self._error = None, RuntimeError(wrong)
-            self._round.add(self)
+            return False
+        self._waits_for, self._error = None, RuntimeError(wrong)
+        return True
 
     def _wrong_with(self, waits_for: Any) -> str | None:  # noqa: ANN401 - what a coroutine may await is any object
         """Return why this cannot be waited for, in the words of asyncio's tasks."""

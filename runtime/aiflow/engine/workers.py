@@ -122,8 +122,10 @@ class WorkerRunner(InlineRunner):
         assert self._guardian is not None
         loop, idle = self._guardian.kernel.loop, self.idle
         current = asyncio.current_task
+        last: type | None = None  # of what was returned last and is no stream
 
         def begin(payload: Any, scope: Any = NOTHING) -> Any:  # noqa: ANN401 - an operator's own
+            nonlocal last
             worker = idle.pop() if idle else self._free_worker()
             # `finish` is called with a scope alone.
             steps = function(payload) if scope is NOTHING else function(payload, scope)
@@ -137,9 +139,11 @@ class WorkerRunner(InlineRunner):
                 result = over.value
                 if worker.task.cancelling():
                     worker.forget_cancels()
-                if hasattr(type(result), "__anext__"):
-                    worker.take(_returned(result))
-                    return worker
+                if type(result) is not last:
+                    if hasattr(type(result), "__anext__"):
+                        worker.take(_returned(result))
+                        return worker
+                    last = type(result)
                 idle.append(worker)
                 return result
             except BaseException:

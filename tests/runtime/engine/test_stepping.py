@@ -263,7 +263,7 @@ class Follower:
     def take_part(self, line: Round, seen: list[str]) -> None:
         """Be in line from now on."""
 
-        def step() -> None:
+        def step() -> bool:
             seen.append(self.name)
             self.steps -= 1
             error, self.raises = self.raises, None
@@ -272,11 +272,10 @@ class Follower:
             begins, self.begins = self.begins, []
             for other in begins:
                 other.take_part(line, seen)
-            if self.steps:
-                line.add(self)  # type: ignore[arg-type] # a round asks for nothing but steps
+            return self.steps > 0
 
         self.step = step
-        line.add(self)  # type: ignore[arg-type] # see above
+        line.add(self)  # type: ignore[arg-type] # a round asks for nothing but steps
 
 
 def turns_of(*followers: Follower) -> list[str]:

@@ -506,6 +506,6 @@ MUTANTS = (
         "an operator that gave way is forgotten by its round",
         "a call never ends",
         "test_each_in_line_is_stepped_once_in_a_turn",
-        (("stepping:Round.add", "self.line.insert(self._place, stepper)", "pass"),),
+        (("stepping:Round.run", "line.insert(place, stepper)", "pass"),),
     ),
 )
