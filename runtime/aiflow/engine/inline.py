@@ -46,7 +46,7 @@ from aiflow.engine.delivery import admit, deliver, take
 from aiflow.engine.ending import try_close
 from aiflow.engine.frames import Frame, fits, keep, unfold
 from aiflow.engine.outcomes import came_late, discard, raised
-from aiflow.engine.retrying import begin_try, call_failed, open_trial
+from aiflow.engine.retrying import begin_try, call_failed, may_try_again, open_trial
 from aiflow.engine.settling import count, leave, rest, settle, work
 from aiflow.engine.timeouts import work_for
 from aiflow.engine.transactions import begin_transaction
@@ -353,7 +353,7 @@ class InlineRunner:
             keys = lane.guardian.keys
             if lane.is_dead:
                 settle(due, Settled.CANCELLED, at)
-            elif keys is None or _has_key(due, keys, at):
+            elif (keys is None or _has_key(due, keys, at)) and may_try_again(due, at):
                 _try(due, at)
         elif lane.is_dead:
             settle(keep_call(lane, None), Settled.CANCELLED, at)

@@ -20,7 +20,7 @@ from aiflow.engine.lines import fall_due
 from aiflow.engine.scopes import EngineScope
 from aiflow.engine.settling import close_worker, go_on, rest, settle
 from aiflow.engine.timers import clear_timer, set_timer
-from aiflow.engine.timing import end_of_try
+from aiflow.engine.timing import deadline_of, end_of_try
 from aiflow.engine.trials import Trial
 from aiflow.engine.waiting import unpark
 from aiflow.errors import (
@@ -37,6 +37,7 @@ from aiflow.policies import Retry, SideEffects
 
 #: What else a provider's error can be called when no answer came, or only half of one.
 _LOST = ("connection", "first_byte_timeout", "idle_timeout", "total_timeout", "incomplete")
+_NO_TIME = "no time is left for another try"
 
 
 def open_trial(call: Call, port: str, at: float) -> Trial:
@@ -51,9 +52,12 @@ def begin_try(call: Call, at: float) -> None:
     trial = call.trial
     assert trial is not None
     trial.is_waiting = False
+    trial.error = None
     trial.base_s = call.spent_s
     lane = call.lane
     guardian = lane.guardian
+    if trial.attempt > 1:
+        guardian.retries += 1
     ends = end_of_try(call, at)
     keys = guardian.keys
     if trial.attempt > 1 or guardian.window > 1 or ends is not None or keys is not None:
@@ -67,6 +71,22 @@ def begin_try(call: Call, at: float) -> None:
     assert call.event is not None
     call.scope.event = call.event
     call.scope.port = trial.port
+
+
+def may_try_again(call: Call, at: float) -> bool:
+    """Say whether a try that was due may begin, now that there is a worker for it.
+
+    Where all time for tries has passed in that wait, the event is given up instead.
+    """
+    trial = call.trial
+    assert trial is not None
+    ends = deadline_of(call)
+    if trial.error is None or ends is None or at < ends:
+        return True
+    trial.is_waiting = False
+    trial.attempt -= 1  # the last that there was
+    _give_up(call, trial.error, _NO_TIME, at)
+    return False
 
 
 def call_failed(call: Call, error: BaseException, at: float) -> None:
@@ -91,7 +111,7 @@ def call_failed(call: Call, error: BaseException, at: float) -> None:
     note = _why_not_again(call, trial, error)
     wait_s = 0.0 if note is not None else _wait_s(call, trial, error)
     if note is None and _is_too_late(call, trial, at + wait_s):
-        note = "no time is left for another try"
+        note = _NO_TIME
     if note is None:
         _try_later(call, error, at, at + wait_s)
     else:
@@ -172,9 +192,9 @@ def _try_later(call: Call, error: BaseException, at: float, due: float) -> None:
     trial = call.trial
     assert trial is not None
     trial.is_waiting = True
+    trial.error = error
     trial.attempt += 1
     guardian = call.lane.guardian
-    guardian.retries += 1
     close_worker(call, at)
     log = guardian.kernel.log
     if log is not None and call.event is not None:

@@ -12,6 +12,7 @@ class Trial:
         attempt: number of the try at hand, from 1.
         port: name of the in-port by which the event came.
         base_s: the operator's time at this event before the try at hand, seconds.
+        error: what the last try failed with, while it waits for the next.
         deadline: when all tries are over, on the session's clock; None is never.
         is_waiting: no try is at hand: it waits for its time, a worker or its key.
         is_due: it stands in the line of those that go before the queue.
@@ -27,6 +28,7 @@ class Trial:
         "attempt",
         "base_s",
         "deadline",
+        "error",
         "is_due",
         "is_given_up",
         "is_waiting",
@@ -42,6 +44,7 @@ class Trial:
         self.port = port
         self.base_s = 0.0
         self.deadline = deadline
+        self.error: BaseException | None = None
         self.is_waiting = False
         self.is_due = False
         self.is_given_up = False

@@ -12,6 +12,7 @@ import pytest
 
 from aiflow.engine.session import Session
 from aiflow.errors import StallError
+from aiflow.events import DeadLetter, Token
 from aiflow.metrics.snapshot import Snapshot
 from aiflow.operators.scope import Scope
 from aiflow.testing.plans import PlanBuilder
@@ -71,6 +72,34 @@ def test_no_wait_is_begun_that_would_outlast_the_total_limit() -> None:
     assert snapshot.at - snapshot.started_at == pytest.approx(3.0)
     assert snapshot.error is not None
     assert "no time is left for another try" in snapshot.error
+
+
+def test_no_try_begins_when_the_wait_for_a_worker_has_used_up_the_time() -> None:
+    """It was due in time, and the only worker came free too late: told as tried once."""
+    began: list[tuple[str, int, float]] = []
+    left: list[DeadLetter] = []
+
+    async def process(token: Token, scope: Scope) -> Token:
+        began.append((token.text, scope.attempt, scope.clock.now()))
+        await scope.sleep(3.0 if token.text == "0" else 2.0)
+        if token.text == "0":
+            raise ConnectionError("gone")
+        return token
+
+    retry = {
+        "attempts": 3, "backoff_s": 0.5, "jitter": 0.0, "total_timeout_s": 4.0,
+        "retry_on": ["any"], "then": "dead_letter",
+    }  # fmt: skip
+    builder = PlanBuilder(1).source("s", [Token("0"), Token("1")])
+    builder.node("n", process, retry=retry, reorder_capacity=1)
+    builder.sink("k", lambda _: None).sink("grave", left.append)
+    plan = builder.chain("s", "n", "k").edge("n.dead", "grave").build()
+    last = run_virtual(Session(plan).run())
+
+    assert began == [("0", 1, 0.0), ("1", 1, 3.0)]
+    assert [(letter.attempts, letter.payload) for letter in left] == [(1, Token("0"))]
+    assert last.nodes["n"].retries == 0
+    assert last.phase == "completed"
 
 
 def test_an_operator_is_told_when_it_will_be_given_up() -> None:
