@@ -356,7 +356,13 @@ MUTANTS = (
         "a retry is counted twice",
         "the figures of a run are wrong",
         _TRIES,
-        (("retrying:_try_later", "guardian.retries += 1", "guardian.retries += 2"),),
+        (("retrying:begin_try", "guardian.retries += 1", "guardian.retries += 2"),),
+    ),
+    Mutant(
+        "a try begins after the time of all of them",
+        "an answer is paid for that nobody waits for any more",
+        "test_no_try_begins_when_the_wait_for_a_worker_has_used_up_the_time",
+        (("retrying:may_try_again", "at < ends", "True"),),
     ),
     Mutant(
         "one try too many",

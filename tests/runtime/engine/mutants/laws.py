@@ -24,9 +24,8 @@ MOST_TURNS, MOST_SECONDS = 50_000, 100_000.0
 
 _MODULES = (
     "random_graphs", "random_flows", "random_effects", "random_ways", "cancel_modes",
-    "conformance", "feedback",
-    "order", "pulling", "queues", "retries", "sessions", "speculation", "stepping",
-    "turns", "watermarks",
+    "conformance", "feedback", "order", "pulling", "queues", "retries", "sessions",
+    "speculation", "stepping", "time_limits", "turns", "watermarks",
 )  # fmt: skip
 
 Law = Callable[[], object]
