@@ -509,6 +509,12 @@ MUTANTS = (
         (("pulling:_let_in", "is_counted=True", "is_counted=False"),),
     ),
     Mutant(
+        "what a row of outputs has yet to run is in no count",
+        "more is held than a snapshot says",
+        "test_how_many_are_held_is_exact_whenever_an_operator_asks",
+        (("frames:unfold", "kernel.row = outputs", "pass"),),
+    ),
+    Mutant(
         "an operator that gave way is forgotten by its round",
         "a call never ends",
         "test_each_in_line_is_stepped_once_in_a_turn",

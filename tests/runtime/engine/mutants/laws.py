@@ -24,7 +24,7 @@ MOST_TURNS, MOST_SECONDS = 50_000, 100_000.0
 
 _MODULES = (
     "random_graphs", "random_flows", "random_effects", "random_ways", "cancel_modes",
-    "conformance", "feedback", "order", "pulling", "queues", "retries", "sessions",
+    "conformance", "feedback", "lists", "order", "pulling", "queues", "retries", "sessions",
     "speculation", "stepping", "time_limits", "turns", "watermarks",
 )  # fmt: skip
 
