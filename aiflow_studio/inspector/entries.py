@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
@@ -220,7 +220,7 @@ def _read_json(spec: FieldSpec, entry: str) -> Any:  # noqa: ANN401 - any plain 
         raise EntryError(f"{spec.label} is JSON, and this is none: {error}.") from error
 
 
-def _refuse_constant(name: str) -> Any:  # noqa: ANN401 - it never returns
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 

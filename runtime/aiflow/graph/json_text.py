@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NoReturn
 
 from aiflow.errors import GraphFileError
 
@@ -155,7 +155,7 @@ def _parse_int(text: str) -> int | WrittenNumber:
     return WrittenNumber(text) if text == "-0" or len(text) > _LONGEST_INT else int(text)
 
 
-def _refuse_constant(name: str) -> Any:  # noqa: ANN401 - it never returns
+def _refuse_constant(name: str) -> NoReturn:
     raise _FlawError(name)
 
 
